@@ -1,25 +1,25 @@
-"""What every request needs: the store's connections and the page's own state."""
+"""What every request needs: the bench to ask, and the page's own state."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask, current_app, g
 
-from benchstick.drives import bottlenecks
-from benchstick.store import auth, known_drives
-from benchstick.store.database import open_for_web, open_reader
-from benchstick.store.settings import Settings
+from benchstick.plan.states import RunState
+from benchstick.protocol.bench import Bench
+from benchstick.protocol.local import LocalBench
+from benchstick.protocol.messages import Scan, Session
+from benchstick.protocol.settings import Settings
 from webui.auth.pin import LoginKey, Pin
-from webui.errors import not_found
+from webui.errors import WebError, not_found
 
 
 @dataclass
-class Bench:
+class PageState:
     """The page's state. `private`: nothing is shown without a session (listening on the LAN)."""
 
     home: Path
@@ -33,7 +33,7 @@ class Bench:
 class Visitor:
     """Who asks: a signed-in browser (`session`), a script with a token (`token`), or nobody."""
 
-    session: auth.Session | None = None
+    session: Session | None = None
     token: str | None = None
 
     @property
@@ -41,9 +41,9 @@ class Visitor:
         return self.session is not None or self.token is not None
 
 
-def the_bench() -> Bench:
-    bench: Bench = current_app.extensions["benchstick"]
-    return bench
+def page_state() -> PageState:
+    state: PageState = current_app.extensions["benchstick"]
+    return state
 
 
 def visitor() -> Visitor:
@@ -51,56 +51,28 @@ def visitor() -> Visitor:
     return current
 
 
-def reader() -> sqlite3.Connection:
-    """The store, read only, one connection a request."""
-    return _connection("reader", open_reader)
+def bench() -> Bench:
+    """The bench, as this request asks it."""
+    if "bench" not in g:
+        g.bench = LocalBench(page_state().home, page_state().settings)
+    current: Bench = g.bench
+    return current
 
 
-def writer() -> sqlite3.Connection:
-    """The store as far as the page may write it: `database.WEB_TABLES`."""
-    return _connection("writer", open_for_web)
-
-
-def _connection(name: str, opener: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
-    if name not in g:
-        setattr(g, name, opener(the_bench().home))
-    connection: sqlite3.Connection = getattr(g, name)
-    return connection
-
-
-def register(app: Flask, bench: Bench) -> None:
-    """Attach the state, and close each request's connections."""
-    app.extensions["benchstick"] = bench
+def register(app: Flask, state: PageState) -> None:
+    """Attach the state, and close what a request opened."""
+    app.extensions["benchstick"] = state
 
     @app.teardown_appcontext
     def close(_: BaseException | None) -> None:
-        for name in ("reader", "writer"):
-            connection = g.pop(name, None)
-            if connection is not None:
-                connection.close()
-
-
-class Scan(NamedTuple):
-    """The agent's last scan: its UTC time, None before any, the drives, and the links that several
-    of them share, the narrowest first (`shared` of the `benchstick/drives/2` document)."""
-
-    utc: str | None
-    drives: list[dict[str, Any]]
-    shared: list[dict[str, Any]]
+        local: LocalBench | None = g.pop("bench", None)
+        if local is not None:
+            local.close()
 
 
 def drive_scans() -> Scan:
-    """The agent's last scan, with the operators' labels, and with `bottlenecks`, which older agents
-    did not record."""
-    scan = known_drives.drive_scans(reader())
-    if scan is None:
-        return Scan(None, [], [])
-    labels = known_drives.labels(reader())
-    drives: list[dict[str, Any]] = scan[1].get("drives", [])
-    for drive in drives:
-        drive["label"] = labels.get(drive["identity"]["drive_key"], drive.get("label"))
-        bottlenecks.put_into(drive)
-    return Scan(scan[0], drives, scan[1].get("shared", []))
+    """The agent's last scan."""
+    return bench().scan()
 
 
 def find_drive(code: str) -> dict[str, Any]:
@@ -118,10 +90,14 @@ def _name_of(drive: Mapping[str, Any], name: str) -> Any:
     return drive["identity"].get(name) if name == "serial" else drive.get(name)
 
 
-def find_run(number: int) -> sqlite3.Row:
-    """The row of a run. WebError 404 when there is none."""
-    row = reader().execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
-    if row is None:
-        raise not_found(f"Run {number}: there is no such run.")
-    run: sqlite3.Row = row
-    return run
+def run_state(number: int) -> RunState:
+    """The state of a run. WebError 404 when there is none."""
+    state = bench().run_state(number)
+    if state is None:
+        raise no_run(number)
+    return state
+
+
+def no_run(number: int) -> WebError:
+    """404 for a run that is not there."""
+    return not_found(f"Run {number}: there is no such run.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -128,12 +127,6 @@ def register(app: Flask) -> None:
         more = {"errors": documents.errors(error)} if isinstance(error, RecipeMistakes) else None
         status = status_of(error)
         return answer(status, error.code, error.message, error.field, headers, more, back)
-
-    @app.errorhandler(sqlite3.Error)
-    def store_error(error: sqlite3.Error) -> Response:
-        log.error("store: %s", error)
-        message = f"the store failed: {error}; see the agent's log"
-        return answer(503, "store", message)
 
     @app.errorhandler(HTTPException)
     def http_error(error: HTTPException) -> BaseResponse:

@@ -17,6 +17,7 @@ from benchstick.appliance import stick as sticks
 from benchstick.appliance.stick import Machine, Stick
 from benchstick.drives.in_use import parse_mountinfo
 from benchstick.errors import BadInput, BenchError
+from benchstick.plan.recipe_names import MOST_BYTES
 from benchstick.store import recipes, settings
 from benchstick.store.database import utc_now
 from benchstick.store.settings import Settings
@@ -178,7 +179,7 @@ def _copy_recipes(notes: list[str]) -> None:
         for path in sorted((boot_folder() / "recipes").glob("*.toml"))[: recipes.MOST]:
             folder.mkdir(mode=0o755, exist_ok=True)
             with path.open("rb") as file:
-                (folder / path.name).write_bytes(file.read(recipes.MOST_BYTES + 1))
+                (folder / path.name).write_bytes(file.read(MOST_BYTES + 1))
     except OSError as problem:
         notes.append(f"The stick's recipes could not be read: {_words(problem)}.")
 

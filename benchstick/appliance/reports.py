@@ -19,6 +19,7 @@ from benchstick.appliance import state, stick
 from benchstick.appliance.boot import boot_folder, is_mounted
 from benchstick.appliance.stick import Machine
 from benchstick.errors import BadInput, BenchError
+from benchstick.plan.labels import verdict_file_name
 from benchstick.plan.states import RunState
 from benchstick.store import export, run_queries, run_reader, verdicts
 
@@ -86,7 +87,7 @@ class Reports:
 
     def _write_verdict(self, verdict: Mapping[str, Any], folder: Path) -> None:
         # Numbers restart with a fresh store; the time of its end keeps the name unique.
-        name = f"{verdicts.file_name(verdict)}-{re.sub(r'[^0-9]', '', verdict['ended_utc'])[:14]}"
+        name = f"{verdict_file_name(verdict)}-{re.sub(r'[^0-9]', '', verdict['ended_utc'])[:14]}"
         practice = verdict["drive"]["transport"] == "virtual"
         if practice or (folder / f"{name}.json").exists():
             return

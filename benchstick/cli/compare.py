@@ -15,8 +15,8 @@ from benchstick.analysis.comparison.rank import summary
 from benchstick.cli.common import print_line, print_table, reader
 from benchstick.cli.export import check_place, encoded, put, put_drawings
 from benchstick.errors import BadInput
+from benchstick.reports.comparison_csv import comparison_csv
 from benchstick.store import comparisons, run_queries
-from benchstick.store.export import comparison_csv
 
 FORMATS = ("text", "json", "csv", "html", "pdf", "svg")
 

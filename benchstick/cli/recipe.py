@@ -12,9 +12,11 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, read_file
 from benchstick.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.paths import data_folder
+from benchstick.plan.recipe_names import check_name
 from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.recipes.shelf import check_upload, stored_name
 from benchstick.store import database, recipes, settings
 from benchstick.store.run_results import storable
 
@@ -105,7 +107,7 @@ def _pin_line(name: str, raw: bytes) -> str:
             f"benchstick recipe add {shlex.quote(name)}",
             field="pin",
         )
-    return f'autostart = "{settings.pinned(recipes.check_name(name), raw)}"'
+    return f'autostart = "{settings.pinned(check_name(name), raw)}"'
 
 
 @recipe.command()
@@ -113,7 +115,7 @@ def _pin_line(name: str, raw: bytes) -> str:
 @click.option("--name", metavar="NAME", help="its name here (default: the file name)")
 def add(path: Path, name: str | None) -> int:
     """Save the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
-    called = recipes.check_name(path.stem if name is None else name)
+    called = check_name(path.stem if name is None else name)
     raw = read_file(path)
     try:
         # As it is read later: a recipe without a name is called as its file.
@@ -121,7 +123,7 @@ def add(path: Path, name: str | None) -> int:
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    library.check_upload(called, recipe)
+    check_upload(called, recipe)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
     print_line(f"{called} is kept (benchstick recipe show {called})")
@@ -133,7 +135,7 @@ def add(path: Path, name: str | None) -> int:
 def remove(name: str) -> None:
     """Remove a recipe that was added or uploaded."""
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        if not recipes.remove(db, library.stored_name(name)):
+        if not recipes.remove(db, stored_name(name)):
             raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
     print_line(f"{name} is removed")
 

@@ -80,3 +80,11 @@ def same_serial(scanned: str, serials: tuple[str, ...]) -> bool:
 
 def _bare(serial: str) -> str:
     return re.sub(r"[\s-]+", "", serial).upper()
+
+
+def verdict_file_name(verdict: Mapping[str, Any]) -> str:
+    """The name of a verdict's files, without suffix: `verdict-7-A-17`, with the asset tag, by which
+    users look for a drive's file."""
+    asset = str(verdict["labels"].get("asset") or "")
+    tag = re.sub(r"[^A-Za-z0-9._]+", "-", asset).strip("-.")[:60]
+    return f"verdict-{verdict['number']}{f'-{tag}' if tag else ''}"

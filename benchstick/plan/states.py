@@ -56,6 +56,13 @@ class SlotState(StrEnum):
     FINISHED = "done"
 
 
+class SlotAction(StrEnum):
+    """What can be asked of a slot: to end its countdown or test, and to restart the countdown."""
+
+    STOP = "stop"
+    AGAIN = "again"
+
+
 class LimitState(StrEnum):
     """Whether a limit of a recipe is met; unknown where it could not be judged."""
 

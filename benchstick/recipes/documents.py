@@ -7,9 +7,9 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.recipes import describe
-from benchstick.recipes.library import Shelved
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.recipes.shelf import Shelved
 from benchstick.store.run_results import storable
 
 

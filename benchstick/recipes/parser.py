@@ -15,13 +15,13 @@ from benchstick.errors import BadInput
 from benchstick.plan import params as parameters
 from benchstick.plan import run_queue, toml_positions
 from benchstick.plan.params import Param
+from benchstick.plan.recipe_names import MOST_BYTES
 from benchstick.plan.steps import FILESYSTEMS, TARGETS
 from benchstick.plan.tabular_input import checked_number, checked_text
 from benchstick.plan.toml_positions import NotToml, Path, TomlLines
 from benchstick.plan.units import parse_duration, parse_size
 from benchstick.recipes import model, plan_check
 from benchstick.recipes.model import After, Entry, Limit, Match, Recipe, Size, Start, Stop
-from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import presets, registry
 from benchstick.suites.reference_results import UNITS
 

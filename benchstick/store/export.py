@@ -18,13 +18,6 @@ COLUMNS = (
     "run_state",
 )  # fmt: skip
 
-COMPARED = (
-    "suite", "result", "unit", "better", "rank", "drive", "code", "model", "run", "under_test",
-    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "reason",
-    "source",
-    "differs",
-)  # fmt: skip
-
 
 def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The run's document with its samples, and the verdicts that use it. BadInput when there
@@ -61,37 +54,6 @@ def samples_csv(samples: Sequence[Sample]) -> str:
     """The per-second record of a run, one sample a line."""
     columns = Sample.__slots__
     return csv_text(columns, ([getattr(item, name) for name in columns] for item in samples))
-
-
-def comparison_csv(document: Mapping[str, Any]) -> str:
-    """The results of a comparison's document, one a line for each run and each reference, with
-    the conditions that differ between the runs."""
-    rows = []
-    runs = {item["run"]: item for item in document["runs"]}
-    differs: dict[int, list[str]] = {number: [] for number in runs}
-    for item in document["differ"]:
-        for one in item["values"]:
-            differs[one["run"]].append(f"{item['title']}: {one['text']}")
-    for figure in document["results"]:
-        for row in figure["rows"]:
-            drive = runs[row["run"]]["drive"] if row["run"] is not None else {}
-            cells = {
-                **row,
-                "suite": document["suite"],
-                "result": figure["name"],
-                "unit": figure["unit"],
-                "better": figure["better"],
-                "drive": row["label"],
-                "code": drive.get("code"),
-                "model": drive.get("model"),
-                "under_test": "yes" if row["under_test"] else "no",
-                "lowest": row["min"],
-                "highest": row["max"],
-                "passes_valid": len(row["passes"]),
-                "differs": "; ".join(differs.get(row["run"], ())),
-            }
-            rows.append([cells[column] for column in COMPARED])
-    return csv_text(COMPARED, rows)
 
 
 def drive_state(detail: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:

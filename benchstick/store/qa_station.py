@@ -8,13 +8,13 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from benchstick.plan.states import SlotAction
 from benchstick.store import barcode_scans, bays, known_drives, run_queries, webhook_outbox
 from benchstick.store.bays import COUNTDOWN, FINISHED, STOPPED, TESTING, Slot
 from benchstick.store.settings import Settings
 
 SCHEMA = "benchstick/desk/2"
-# Actions on a slot.
-STOP, AGAIN = WISHES = ("stop", "again")
+STOP, AGAIN = SlotAction
 # The state of a slot while no agent runs.
 UNKNOWN = "unknown"
 _CAN = {COUNTDOWN: STOP, TESTING: STOP, STOPPED: AGAIN, FINISHED: AGAIN}

@@ -3,26 +3,14 @@ test parses its recipe again."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.recipe_names import check_name
 from benchstick.store.database import transaction, utc_now
 
-MOST, MOST_BYTES = 200, 64 << 10
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
-
-
-def check_name(name: str) -> str:
-    """The name of a recipe: letters, digits, dots, hyphens, in lower case. BadInput."""
-    if not NAME.fullmatch(name) or name.endswith(".toml"):
-        raise BadInput(
-            f"name: {name[:60]!r} is no recipe's name: 1 to 60 of a-z, 0-9, dots, hyphens and "
-            "underscores, without .toml at its end",
-            field="name",
-        )
-    return name
+MOST = 200
 
 
 def save(db: sqlite3.Connection, name: str, text: str) -> None:

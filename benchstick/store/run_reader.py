@@ -31,6 +31,16 @@ def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
     return row
 
 
+def state_row(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
+    """`number`, `uuid` and `state` of a run, for `shown_state`; None when there is no such run."""
+    row: sqlite3.Row | None = None
+    if 0 < number < 1 << 63:
+        row = db.execute(
+            "SELECT number, uuid, state FROM runs WHERE number = ?", (number,)
+        ).fetchone()
+    return row
+
+
 def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
     """The findings of a run whose data is corrupt (`plan.corrupt`), empty of any other. `row` is
     that of `find_run`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
@@ -45,14 +44,6 @@ def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     if row is None:
         raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
     return {"number": number, **json.loads(row["verdict_json"])}
-
-
-def file_name(verdict: Mapping[str, Any]) -> str:
-    """The name of a verdict's files, without suffix: `verdict-7-A-17`, with the asset tag, by which
-    users look for a drive's file."""
-    asset = str(verdict["labels"].get("asset") or "")
-    tag = re.sub(r"[^A-Za-z0-9._]+", "-", asset).strip("-.")[:60]
-    return f"verdict-{verdict['number']}{f'-{tag}' if tag else ''}"
 
 
 def of_run(db: sqlite3.Connection, run: int) -> list[int]:

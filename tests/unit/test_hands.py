@@ -19,7 +19,7 @@ from benchstick.plan.labels import Ticket
 from benchstick.plan.states import GuardState
 from benchstick.qa import autostart_rules, parallel_drives
 from benchstick.qa.autostart import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
-from benchstick.recipes import library
+from benchstick.recipes import shelf
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
@@ -493,7 +493,7 @@ def test_a_request_of_the_page_is_checked_again(
 ) -> None:
     requests: list[Any] = []
     monkeypatch.setattr(parallel_drives, "Child", lambda request, home: requests.append(request))
-    monkeypatch.setattr(library, "folder", lambda: tmp_path / "none")
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:
         recipes.save(db, "good", good)

@@ -13,11 +13,12 @@ import pytest
 
 from benchstick import cli
 from benchstick.errors import BadInput
+from benchstick.plan import recipe_names
 from benchstick.qa import autostart as hands
 from benchstick.qa import autostart_rules
-from benchstick.recipes import library, ready
+from benchstick.recipes import library, ready, shelf
 from benchstick.recipes.parser import read
-from benchstick.store import bays, database, qa_station, recipes, settings
+from benchstick.store import bays, database, qa_station, settings
 from tests.unit.test_hands import drive
 
 MINE = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
@@ -50,21 +51,21 @@ def upload(home: Path, name: str, text: str = EVIL) -> None:
 
 
 def on_stick(name: str, text: str = MINE) -> None:
-    library.folder().mkdir(parents=True, exist_ok=True)
-    (library.folder() / name).write_text(text, encoding="utf-8")
+    shelf.folder().mkdir(parents=True, exist_ok=True)
+    (shelf.folder() / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"is taken by '.*', a built-in recipe"):
-        library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
-    library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
+        shelf.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
+    shelf.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_form_of_a_name_is_refused(home: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput):
-        recipes.check_name(name)
+        recipe_names.check_name(name)
     path = tmp_path / "x.toml"
     path.write_text(EVIL)
     assert cli.invoke(["recipe", "add", str(path), "--name", name]) == 2

@@ -15,11 +15,11 @@ import pytest
 from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.plan import run_queue
+from benchstick.plan.recipe_names import MOST_BYTES
 from benchstick.plan.units import parse_duration
-from benchstick.recipes import describe, library, preconditions, ready
+from benchstick.recipes import describe, library, preconditions, ready, shelf
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.recipes.parser import RecipeMistakes, read
-from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import registry
 
 TOML = """# All that a recipe may say.
@@ -451,7 +451,7 @@ def test_the_ready_recipes_are_listed_and_shown(
 def test_the_sticks_own_recipes_are_listed_with_their_errors(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = library.folder()
+    folder = shelf.folder()
     folder.mkdir(parents=True)
     (folder / "MINE.TOML").write_text(f'about = "of my own"\n{SMALL}')
     (folder / "incoming-usb-stick.toml").write_text(f'about = "instead"\n{SMALL}')

@@ -13,9 +13,14 @@ import pytest
 
 ROOMS = (
     "plan", "drives", "analysis", "suites", "store", "reports", "appliance", "engine", "agent",
-    "recipes", "qa", "cli",
+    "recipes", "qa", "protocol", "cli",
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
+# The modules of the page that may import what answers it, and what they may import of it.
+STARTERS = {
+    "webui.context": {"benchstick.protocol.local"},
+    "webui.server.serve": {"benchstick.protocol.prepare"},
+}
 # The only module of benchstick that imports webui.
 STARTS_PAGE = "benchstick/cli/web.py"
 
@@ -109,6 +114,68 @@ def test_parts_of_the_web_interface_import_only_what_they_may() -> None:
     assert names == with_rule
     assert len(names) > 40
     assert wrong_web_imports(imports) == []
+
+
+def store_imports(name: str, source: str) -> set[str]:
+    """What a module of the page imports that only the answering side of `protocol` may import."""
+    modules = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+    forbidden = ("sqlite3", "benchstick.store", "benchstick.protocol.local",
+                 "benchstick.protocol.prepare")  # fmt: skip
+    allowed = STARTERS.get(name, set())
+    return {
+        module
+        for module in modules
+        if any(is_within(module, item) for item in forbidden)
+        and not any(is_within(module, item) for item in allowed)
+    }
+
+
+def test_the_page_asks_the_protocol_and_not_the_store() -> None:
+    paths = {name: path for name, path in list_modules().items() if is_within(name, "webui")}
+    wrong = {
+        name: modules
+        for name, path in paths.items()
+        if (modules := store_imports(name, path.read_text(encoding="utf-8")))
+    }
+    assert len(paths) > 40
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("webui.pages.runs", "import sqlite3"),
+        ("webui.pages.runs", "from benchstick.store import run_queries"),
+        ("webui.pages.runs", "from benchstick import store"),
+        ("webui.view.runs", "def f():\n    import benchstick.store.auth"),
+        ("webui.pages.runs", "from benchstick.protocol.local import LocalBench"),
+        ("webui.pages.runs", "from benchstick.protocol import local"),
+        ("webui.context", "from benchstick.protocol import prepare"),
+    ],
+)
+def test_an_import_of_the_store_in_the_page_is_reported(name: str, source: str) -> None:
+    assert store_imports(name, source)
+
+
+def test_the_page_without_its_answers_loads_no_sqlite() -> None:
+    """Another process can answer: neither the page nor a message needs a connection or a row."""
+    code = (
+        "import sys, types\n"
+        "answers = sys.modules['benchstick.protocol.local'] = types.ModuleType('local')\n"
+        "answers.LocalBench = object\n"
+        "import webui.server.app\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    words = [sys.executable, "-c", code]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert {"benchstick.protocol.bench", "webui.pages.runs", "webui.context"} <= loaded
+    assert not loaded & {"sqlite3", "_sqlite3", "benchstick.store.database"}
 
 
 @pytest.mark.parametrize(

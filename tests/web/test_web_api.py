@@ -402,6 +402,13 @@ def test_garbage_in_queries(client: Browser, path: str) -> None:
         assert page.status_code in (200, 303) or 400 <= page.status_code < 500, text[:80]
 
 
+def test_a_run_that_is_not_there_is_reported_before_a_wrong_query(client: Browser) -> None:
+    for path in ("/api/v1/runs/999999/samples?after=x", "/api/v1/runs/999999/export?format=x"):
+        answer = client.get(path)
+        assert is_error(answer)
+        assert answer.status_code == 404
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "FOO"])
 def test_other_methods_are_refused_in_json(signed_in: SignedIn, method: str) -> None:
     headers = {"X-CSRF-Token": signed_in.csrf}

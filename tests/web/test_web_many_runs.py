@@ -44,7 +44,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
         db.set_trace_callback(look)
         return db
 
-    monkeypatch.setattr("webui.context.open_reader", spying)
+    monkeypatch.setattr("benchstick.protocol.local.open_reader", spying)
     yield pairs
 
 

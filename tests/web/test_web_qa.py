@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.plan.states import RequestState
-from benchstick.recipes import event_lines, library, outputs, ready
+from benchstick.recipes import event_lines, library, outputs, ready, shelf
 from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.bays import Slot
@@ -483,7 +483,7 @@ def test_the_sticks_override_the_uploaded(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A recipe that comes to the stick later has its name; the uploaded one is put aside."""
-    monkeypatch.setattr(library, "folder", lambda: tmp_path)
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
     assert signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD}).status_code == 201
     (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
     one = signed_in.client.get("/api/v1/recipes/twice").json
@@ -653,7 +653,7 @@ def test_a_recipe_with_errors_cannot_be_selected(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")
-    monkeypatch.setattr(library, "folder", lambda: tmp_path)
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
     offered = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
     names = {item["name"]: item["why_not"] for item in offered}
     assert "wrong" not in names

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from benchstick.store.auth import new_secret
 from webui.errors import WebError
 
 # Of one address, and of all together: guessing 10^6 PINs at 30 in 10 minutes takes months.
@@ -18,13 +17,18 @@ ALL_LIMIT = 30
 WINDOW_SECONDS = 600.0
 
 
+def _new_key() -> str:
+    """256 random bits as text."""
+    return secrets.token_urlsafe(32)
+
+
 class LoginKey:
     """A key that opens one session. When it was used, the next one is made and announced."""
 
     def __init__(self, announce: Callable[[str], None] | None = None) -> None:
         self._announce = announce
         self._lock = threading.Lock()
-        self._key = new_secret()
+        self._key = _new_key()
 
     @property
     def current(self) -> str:
@@ -35,7 +39,7 @@ class LoginKey:
         with self._lock:
             if not hmac.compare_digest(guess.encode(), self._key.encode()):
                 return False
-            self._key = new_secret()
+            self._key = _new_key()
         if self._announce is not None:
             self._announce(self._key)
         return True

@@ -11,9 +11,8 @@ from flask import Flask, Response, g, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import StoreFailed
-from benchstick.store import auth
 from webui.auth import hosts, return_url
-from webui.context import Visitor, reader, the_bench, visitor, writer
+from webui.context import Visitor, bench, page_state, visitor
 from webui.errors import WayBack, WebError, asks_for_json
 
 COOKIE = "benchstick"
@@ -52,7 +51,7 @@ def register(app: Flask) -> None:
         if request.endpoint == "static":
             return None
         g.visitor = who()
-        if the_bench().private and not visitor().is_known and not is_open():
+        if page_state().private and not visitor().is_known and not is_open():
             return ask_to_sign_in()
         if request.method not in SAFE_METHODS:
             # Before anything looks at the body.
@@ -86,7 +85,7 @@ def is_open() -> bool:
 def check_host() -> None:
     """421 unless the Host header names this machine."""
     header = request.headers.get("Host", "")
-    if not hosts.is_ours(header, the_bench().settings.hosts):
+    if not hosts.is_ours(header, page_state().settings.hosts):
         raise WebError(
             421,
             "host",
@@ -103,7 +102,7 @@ def who() -> Visitor:
         kind, _space, secret = header.partition(" ")
         token = None
         if kind.lower() == "bearer":
-            token = auth.find_token(reader(), secret.strip())
+            token = bench().find_token(secret.strip())
         if token is None:
             raise WebError(
                 401,
@@ -113,13 +112,13 @@ def who() -> Visitor:
                 field="Authorization",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if not auth.is_noted(token):
+        if not token.is_noted:
             # What was asked for matters more than the note of it.
             with contextlib.suppress(StoreFailed):
-                auth.note_use(writer(), token.name)
+                bench().note_token_use(token.name)
         return Visitor(token=token.name)
     cookie = request.cookies.get(COOKIE)
-    return Visitor(session=auth.find_session(reader(), cookie) if cookie else None)
+    return Visitor(session=bench().find_session(cookie) if cookie else None)
 
 
 def ask_to_sign_in() -> BaseResponse:
@@ -135,7 +134,7 @@ def ask_to_sign_in() -> BaseResponse:
 
 
 def how_to_sign_in() -> str:
-    if the_bench().pin is not None:
+    if page_state().pin is not None:
         return "Sign in with the PIN on the bench's screen, or send a bearer token."
     return (
         "Open the log-in link that the terminal of 'benchstick web' shows, or send a bearer token."

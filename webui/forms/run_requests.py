@@ -20,9 +20,8 @@ from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
 from benchstick.reports import formatting
-from benchstick.store import agent_requests, queues, run_queries
 from benchstick.suites import presets, registry
-from webui.context import reader, writer
+from webui.context import bench
 from webui.errors import WebError
 from webui.forms.inputs import (
     json_body,
@@ -297,14 +296,13 @@ def check_possible(run_request: RunRequest, drive: Mapping[str, Any]) -> None:
             "load it again and look.",
             field="drive",
         )
-    for row in run_queries.running(reader()):
-        if row["drive_key"] == drive["identity"]["drive_key"]:
-            run = row["number"]
-            message = f"{name}: run {run} is using this drive."
+    for run in bench().running():
+        if run.drive_key == drive["identity"]["drive_key"]:
+            message = f"{name}: run {run.number} is using this drive."
             raise WebError(409, "busy", message, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
-    waits = queues.open_of_drive(reader(), drive["identity"]["drive_key"])
-    if waits is not None and run_queries.agent_runs():
+    waits = bench().queue_of_drive(drive["identity"]["drive_key"])
+    if waits is not None and bench().agent_runs():
         message = f"{name}: queue {waits} has this drive."
         raise WebError(409, "busy", message, field="drive")
 
@@ -339,7 +337,7 @@ def check_codes(
 def ask_agent(body: Mapping[str, Any]) -> int:
     """Put the request into the store for the agent; its id. 409 when there is none: a request to
     destroy data must not wait for somebody to start one."""
-    if not run_queries.agent_runs():
+    if not bench().agent_runs():
         message = "no agent is running, so no run can start: benchstick agent"
         raise WebError(409, "no_agent", message)
-    return agent_requests.add_request(writer(), "run", body)
+    return bench().add_request("run", body)

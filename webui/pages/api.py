@@ -8,8 +8,7 @@ from flask import Blueprint, Response, current_app
 
 from benchstick import __doc__ as _about
 from benchstick.appliance import state
-from benchstick.store import known_drives, run_queries
-from webui.context import reader, the_bench, visitor
+from webui.context import bench, page_state, visitor
 from webui.errors import not_found
 from webui.responses import reply
 
@@ -18,15 +17,14 @@ bp = Blueprint("api", __name__)
 
 def status() -> dict[str, Any]:
     """What the head of every page shows: the bench, its running runs, how to sign in."""
-    db = reader()
-    scan = known_drives.drive_scans(db)
+    current = bench().status()
     return {
         "schema": "benchstick/status/1",
-        "bench": run_queries.bench_id(db),
-        "running": [row["number"] for row in run_queries.running(db)],
-        "scanned_utc": None if scan is None else scan[0],
-        "agent": run_queries.agent_runs(),
-        "pin": the_bench().pin is not None,
+        "bench": current.bench,
+        "running": current.running,
+        "scanned_utc": current.scanned_utc,
+        "agent": current.agent,
+        "pin": page_state().pin is not None,
         "signed_in": visitor().is_known,
         "notices": state.notices(),
     }

@@ -11,28 +11,29 @@ from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import agent_requests, qa_station, run_queries
-from benchstick.store.bays import COUNTDOWN, FINISHED, TESTING
-from benchstick.store.qa_station import WISHES
-from webui.context import reader, the_bench, writer
+from benchstick.plan.states import SlotAction, SlotState
+from webui.context import bench
 from webui.errors import WebError, not_found
 from webui.forms.inputs import json_body
 from webui.responses import reply_request
 
 bp = Blueprint("slots", __name__)
 
-_LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", TESTING: "run"}
+_LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn",
+         SlotState.COUNTDOWN: "run", SlotState.TESTING: "run"}  # fmt: skip
 
 
 def list_slots() -> list[dict[str, Any]]:
     """The slots of this bench, as the desk has them."""
-    return qa_station.slots_of(reader(), the_bench().settings)
+    return bench().slots()
 
 
 @bp.app_template_global("slot_look")
 def look(slot: dict[str, Any]) -> str:
     """The look of a slot's card: the colour only repeats its word."""
-    return _LOOK.get(slot["verdict"] if slot["state"] == FINISHED else slot["state"], "plain")
+    return _LOOK.get(
+        slot["verdict"] if slot["state"] == SlotState.FINISHED else slot["state"], "plain"
+    )
 
 
 def _ask(name: str, action: object) -> int:
@@ -40,11 +41,11 @@ def _ask(name: str, action: object) -> int:
     slot = next((item for item in list_slots() if item["name"] == name), None)
     if slot is None:
         raise not_found(f"Slot {name[:60]}: the bench has no such slot.")
-    if action not in WISHES:
-        raise BadInput(f"do: expected one of {', '.join(WISHES)}", field="do")
-    if not run_queries.agent_runs():
+    if action not in tuple(SlotAction):
+        raise BadInput(f"do: expected one of {', '.join(SlotAction)}", field="do")
+    if not bench().agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
-    return agent_requests.add_request(writer(), "qa", {"slot": name, "do": action})
+    return bench().add_request("qa", {"slot": name, "do": action})
 
 
 @bp.post("/desk/slots/<path:name>")

@@ -9,9 +9,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.appliance import clock
 from benchstick.errors import BadInput
-from benchstick.store import agent_requests, run_queries
-from benchstick.store.database import utc_now
-from webui.context import writer
+from webui.context import bench
 from webui.errors import WebError
 from webui.forms.inputs import json_body, optional_whole
 from webui.responses import reply, reply_request
@@ -32,9 +30,9 @@ def _ask(value: object) -> int:
     body = clock.wish(browser / 1000)
     if not clock.may_be_set():
         raise WebError(409, "clock", "The clock is set by this machine's system or by NTP.")
-    if not run_queries.agent_runs():
+    if not bench().agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which would set it: benchstick agent")
-    return agent_requests.add_request(writer(), "clock", body)
+    return bench().add_request("clock", body)
 
 
 @bp.post("/clock")
@@ -49,7 +47,7 @@ def api_clock() -> Response:
     return reply(
         {
             "schema": "benchstick/clock/1",
-            "utc": utc_now(),
+            "utc": bench().time_utc(),
             "kept": clock.is_kept(),
             "may_be_set": clock.may_be_set(),
         }

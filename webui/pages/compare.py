@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
+from benchstick.protocol.messages import RunEntry
 from benchstick.reports import charts
 from benchstick.reports.ranking import groups, looks_of, name_of
-from benchstick.store import comparisons, run_queries
 from benchstick.suites import registry
-from webui.context import reader
+from webui.context import bench
 from webui.forms.inputs import LARGEST, plain_text, whole
 from webui.forms.queries import kind_asked
 from webui.responses import reply
@@ -47,8 +46,7 @@ def compare() -> str:
         charts=[
             overlay(item, looks) for item in charts.list_charts({"charts": comparison["charts"]})
         ],
-        others=comparisons.others_of_suite(
-            reader(),
+        others=bench().others_of_suite(
             comparison["suite"],
             practice=comparison["runs"][0]["practice"],
             leave_out=numbers,
@@ -71,12 +69,12 @@ class Choice:
 
     suite: str
     practice: bool
-    rows: Sequence[Any]
+    rows: Sequence[RunEntry]
 
     @property
     def more(self) -> int | None:
         """The number below which there are older ones."""
-        return self.rows[-1]["number"] if len(self.rows) == CHOICE else None
+        return self.rows[-1].number if len(self.rows) == CHOICE else None
 
 
 def choice() -> Choice:
@@ -85,12 +83,9 @@ def choice() -> Choice:
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     name = request.args.get("suite")
     if not name:
-        newest = run_queries.runs_before(reader(), practice=practice, limit=1)
-        name = newest[0]["suite"] if newest else next(iter(registry.all_suites()))
+        name = bench().newest_suite(practice=practice) or next(iter(registry.all_suites()))
     suite = registry.find(plain_text(name, "suite")).name
-    rows = run_queries.runs_before(
-        reader(), practice=practice, suite=suite, before=before, limit=CHOICE
-    )
+    rows = bench().runs(practice=practice, suite=suite, before=before, limit=CHOICE)
     return Choice(suite, practice, rows)
 
 

@@ -9,8 +9,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
 from benchstick.reports import formatting
-from benchstick.store import known_drives, run_queries, spec_sheets
-from webui.context import drive_scans, find_drive, reader, writer
+from webui.context import bench, drive_scans, find_drive
 from webui.errors import WebError
 from webui.forms.inputs import json_body, plain_text
 from webui.responses import reply
@@ -32,20 +31,20 @@ def _ordered(drives: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _busy() -> dict[str, int]:
     """The running run of each drive key."""
-    return {row["drive_key"]: row["number"] for row in run_queries.running(reader())}
+    return {run.drive_key: run.number for run in bench().running()}
 
 
 def _all() -> dict[str, Any]:
     """The `benchstick/drives/2` document of the agent's last scan; each drive also has how many
     `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
     scan = drive_scans()
-    past = run_queries.history(reader(), {drive["identity"]["drive_key"] for drive in scan.drives})
-    last = dict(zip(past, runs.list_for_api([item["last"] for item in past.values()]), strict=True))
+    past = bench().drive_histories({drive["identity"]["drive_key"] for drive in scan.drives})
+    last = dict(zip(past, runs.list_for_api([item.last for item in past.values()]), strict=True))
     busy = _busy()
 
     def add_history(drive: dict[str, Any]) -> dict[str, Any]:
         key = drive["identity"]["drive_key"]
-        count = past[key]["runs"] if key in past else 0
+        count = past[key].runs if key in past else 0
         return {**drive, "runs": count, "last_run": last.get(key), "running": busy.get(key)}
 
     return {
@@ -65,7 +64,7 @@ def index() -> str:
         scanned=document["scanned_utc"],
         drives=_ordered([drive for drive in drives if not formatting.is_practice(drive)]),
         practice=[drive for drive in drives if formatting.is_practice(drive)],
-        agent=run_queries.agent_runs(),
+        agent=bench().agent_runs(),
     )
 
 
@@ -81,23 +80,17 @@ def _one(code: str) -> dict[str, Any]:
     its label combines, `runs`: how many it has; `last_temperature`: the last reading in any of
     them; `running`: the run in progress."""
     drive = find_drive(code)
-    key = drive["identity"]["drive_key"]
-    keys = run_queries.same_drive(reader(), key)
-    last = run_queries.runs_before(reader(), drive_keys=keys, limit=HISTORY)
-    reading = run_queries.last_temperature(reader(), keys)
+    record = bench().drive_record(drive, HISTORY)
     return {
         "schema": "benchstick/drive/2",
         **drive,
-        "spec_sheet": spec_sheets.beside_drive(reader(), drive),
-        "identities": keys,
-        "runs": run_queries.count_of(reader(), keys),
-        "history": runs.list_for_api(last),
-        "running": _busy().get(key),
-        "last_temperature": None if reading is None else {
-            "celsius": reading["celsius"], "source": reading["source"], "run": reading["number"],
-            "t": reading["t"], "created_utc": reading["created_utc"],
-        },
-    }  # fmt: skip
+        "spec_sheet": record.spec_sheet,
+        "identities": record.identities,
+        "runs": record.runs,
+        "history": runs.list_for_api(record.history),
+        "running": _busy().get(drive["identity"]["drive_key"]),
+        "last_temperature": record.last_temperature,
+    }
 
 
 @bp.get("/drives/<path:code>")
@@ -106,7 +99,7 @@ def drive(code: str) -> BaseResponse:
         document = _one(code)
     except WebError:
         # What was measured of it is still here.
-        if run_queries.keys_of(reader(), code):
+        if bench().is_known_drive(code):
             return redirect(url_for("runs.index", drive=code), 303)
         raise
     page = render_template(
@@ -128,7 +121,7 @@ def _set_label(code: str, label: str) -> dict[str, Any]:
     if label == "practice" or label.startswith(("/", "port:")) or label in names - {code}:
         raise BadInput(f"label: {label!r} names a drive already; take another", field="label")
     others = {drive["identity"]["drive_key"] for drive in drives}
-    run_queries.set_label(writer(), target["identity"]["drive_key"], label, others)
+    bench().set_label(target["identity"]["drive_key"], label, others)
     return target
 
 
@@ -142,7 +135,7 @@ def label() -> BaseResponse:
 @bp.get("/api/v1/labels")
 def api_labels() -> Response:
     """The labels by identity."""
-    return reply({"schema": "benchstick/labels/1", "labels": known_drives.labels(reader())})
+    return reply({"schema": "benchstick/labels/1", "labels": bench().labels()})
 
 
 @bp.post("/api/v1/labels")

@@ -15,10 +15,9 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import RunRequest
-from benchstick.store import run_queries
 from benchstick.suites import registry
 from benchstick.suites.interface import Suite
-from webui.context import drive_scans, find_drive, reader
+from webui.context import bench, drive_scans, find_drive
 from webui.errors import not_found
 from webui.forms.inputs import number_in_path, plain_text
 from webui.forms.run_requests import (
@@ -99,9 +98,12 @@ def _suite_of(form: Mapping[str, str]) -> Suite:
 
 
 def _choose_drive() -> str:
-    scanned, drives, _shared = drive_scans()
+    scan = drive_scans()
     return render_template(
-        "choose_drive.html", scanned=scanned, drives=drives, twin=url_for("drives.api_index")
+        "choose_drive.html",
+        scanned=scan.utc,
+        drives=scan.drives,
+        twin=url_for("drives.api_index"),
     )
 
 
@@ -147,7 +149,7 @@ def _add(
 
 
 def _find_request(text: str) -> dict[str, Any]:
-    record = run_queries.request_json(reader(), number_in_path(text, "Request"))
+    record = bench().request(number_in_path(text, "Request"))
     if record is None:
         raise not_found(f"Request {text[:20]}: there is no such request.")
     return record

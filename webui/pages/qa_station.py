@@ -11,8 +11,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.labels import scan_text
-from benchstick.store import agent_requests, qa_station, run_queries
-from webui.context import reader, the_bench, writer
+from webui.context import bench
 from webui.errors import WebError
 from webui.forms.inputs import json_body, no_body
 from webui.responses import reply, reply_request
@@ -22,16 +21,16 @@ bp = Blueprint("desk", __name__)
 
 def document() -> dict[str, Any]:
     """The `benchstick/desk/2` document of this bench."""
-    return qa_station.document(reader(), the_bench().settings)
+    return bench().desk()
 
 
 def _ask(body: dict[str, Any]) -> int:
     """Ask the agent for it; the request's number. 409 without an agent."""
-    if not run_queries.agent_runs():
+    if not bench().agent_runs():
         raise WebError(
             409, "no_agent", "no agent is running, which would keep it: benchstick agent"
         )
-    return agent_requests.add_request(writer(), "scan", body)
+    return bench().add_request("scan", body)
 
 
 @bp.get("/desk")

@@ -14,9 +14,8 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import RunRequest
 from benchstick.reports.formatting import word
-from benchstick.store import agent_requests, queues
 from benchstick.suites import registry
-from webui.context import find_drive, reader, visitor, writer
+from webui.context import bench, find_drive, visitor
 from webui.errors import WebError, not_found
 from webui.forms.inputs import no_body, number_in_path, plain_text, whole
 from webui.forms.run_requests import (
@@ -43,7 +42,7 @@ bp = Blueprint("queues", __name__)
 def api_index() -> Response:
     """The newest queues first: `?limit=N`."""
     limit = whole(request.args.get("limit"), "limit", low=1, high=100, default=20)
-    documents = [document(number) for number in queues.newest(reader(), limit)]
+    documents = [document(number) for number in bench().newest_queues(limit)]
     return reply({"schema": "benchstick/queues/2", "queues": documents})
 
 
@@ -88,7 +87,7 @@ def _cancel(number: int) -> int:
     if state not in OPEN_STATES:
         message = f"Queue {number} has ended: it is {word(state)}."
         raise WebError(409, "not_open", message)
-    return agent_requests.add_request(writer(), "cancel", {"queue": number})
+    return bench().add_request("cancel", {"queue": number})
 
 
 def _remove(number: int, position: int) -> int:
@@ -99,7 +98,7 @@ def _remove(number: int, position: int) -> int:
     if state != "waiting":
         message = f"Queue {number}: run {position + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
-    return agent_requests.add_request(writer(), "cancel", {"queue": number, "position": position})
+    return bench().add_request("cancel", {"queue": number, "position": position})
 
 
 # ---- the pages

@@ -16,12 +16,11 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError, Refused
 from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import Cost
-from benchstick.recipes import documents, library
+from benchstick.recipes import documents
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
 from benchstick.reports import formatting
-from benchstick.store import agent_requests, run_queries
-from webui.context import drive_scans, find_drive, the_bench, writer
+from webui.context import bench, drive_scans, find_drive
 from webui.errors import WebError, status_of
 from webui.forms.inputs import json_body, optional_text, optional_whole, plain_text
 from webui.forms.run_requests import check_possible, cost_of
@@ -35,7 +34,7 @@ FIELDS = ("drive", "recipe", "erase", "drive_key", "diskseq", "medium")
 
 def _recipes() -> dict[str, Recipe]:
     """Recipes without errors, by name."""
-    pairs = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
+    pairs = ((item.name, documents.of_shelf(item)) for item in bench().shelved_recipes())
     return {name: recipe for name, recipe in pairs if isinstance(recipe, Recipe)}
 
 
@@ -142,11 +141,11 @@ def _ask(fields: Mapping[str, Any]) -> int:
             f"erase: {reason}; this recipe destroys the drive's data, type its code {code} to "
             "confirm", field="erase",
         )  # fmt: skip
-    if not run_queries.agent_runs():
+    if not bench().agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     run_request = replace(run_request, erase=erase)
     body = {key: run_request.to_json(drive)[key] for key in FIELDS if key != "recipe"}
-    return agent_requests.add_request(writer(), "qa", {"recipe": name, **body})
+    return bench().add_request("qa", {"recipe": name, **body})
 
 
 @bp.post("/desk/new")

@@ -14,12 +14,11 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.qa import autostart_rules
-from benchstick.recipes import documents, library
-from benchstick.recipes.library import Shelved
+from benchstick.plan import recipe_names
+from benchstick.protocol import settings
+from benchstick.recipes import documents, shelf
 from benchstick.recipes.model import Recipe
-from benchstick.store import recipes, settings
-from webui.context import reader, the_bench, writer
+from webui.context import bench, page_state
 from webui.errors import not_found, status_of
 from webui.forms.inputs import json_body, no_body, plain_text
 from webui.responses import reply
@@ -54,10 +53,10 @@ def _draft(name: str, text: Any) -> Draft:
     except UnicodeEncodeError:
         raise BadInput("text: not valid Unicode text", field="text") from None
     if name:
-        recipes.check_name(name)
+        recipe_names.check_name(name)
     result = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
     if name and isinstance(result, Recipe):
-        library.check_upload(name, result)
+        shelf.check_upload(name, result)
     return Draft(name, text, result)
 
 
@@ -65,16 +64,16 @@ def _keep(draft: Draft) -> None:
     """Save a recipe without errors. RecipeMistakes, BadInput."""
     if isinstance(draft.result, BadInput):
         raise draft.result
-    recipes.save(writer(), recipes.check_name(draft.name), draft.text)
+    bench().save_recipe(recipe_names.check_name(draft.name), draft.text)
 
 
 def _uploaded() -> dict[str, str]:
     """The uploaded ones: when each was saved, by name."""
-    return {row["name"]: row["created_utc"] for row in recipes.list_recipes(reader())}
+    return dict(bench().uploaded_recipes())
 
 
-def _find(name: str) -> Shelved:
-    for item in library.shelved(the_bench().home):
+def _find(name: str) -> shelf.Shelved:
+    for item in bench().shelved_recipes():
         if item.name == name:
             return item
     raise not_found(f"Recipe {name[:60]!r}: there is none.")
@@ -88,7 +87,7 @@ def document(name: str) -> dict[str, Any]:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
+    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
@@ -98,24 +97,25 @@ def document(name: str) -> dict[str, Any]:
     }
 
 
-def _pin(item: Shelved) -> str | None:
+def _pin(item: shelf.Shelved) -> str | None:
     """The line for the settings that starts the recipe automatically; None where it cannot be."""
-    if not isinstance(documents.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
+    if not isinstance(documents.of_shelf(item), Recipe) or not recipe_names.NAME.fullmatch(
+        item.name
+    ):
         return None
     return f'autostart = "{settings.pinned(item.name, item.raw())}"'
 
 
 def _autostart() -> tuple[str | None, str | None]:
     """The recipe that starts automatically, or why the one in the settings does not."""
-    bench_settings = the_bench().settings
-    reason = autostart_rules.problem(bench_settings, the_bench().home)
-    return (None, reason) if reason else (bench_settings.autostart_recipe or None, None)
+    reason = bench().autostart_problem()
+    return (None, reason) if reason else (page_state().settings.autostart_recipe or None, None)
 
 
 def _list_recipes() -> list[dict[str, Any]]:
     return [
         {**documents.build_entry(item, result), "found": result}
-        for item in library.shelved(the_bench().home)
+        for item in bench().shelved_recipes()
         for result in (documents.of_shelf(item),)
     ]
 
@@ -130,7 +130,7 @@ def index() -> str:
 
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and its errors."""
-    there = {item.name: item.origin for item in library.shelved(the_bench().home)}
+    there = {item.name: item.origin for item in bench().shelved_recipes()}
     result = None if draft is None else draft.result
     starts, why_not = _autostart()
     return render_template(
@@ -186,7 +186,7 @@ def add() -> BaseResponse:
     name, text = "", ""
     try:
         name, text = _read_form()
-        draft = _draft(recipes.check_name(name), text)
+        draft = _draft(recipe_names.check_name(name), text)
         _keep(draft)
     except BadInput as error:
         return _with_problem(name, text, error)
@@ -202,7 +202,7 @@ def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
 def recipe(name: str) -> str:
     recipe = document(name)
     starts, why_not = _autostart()
-    named = name == the_bench().settings.autostart_recipe
+    named = name == page_state().settings.autostart_recipe
     return render_template(
         "recipe.html",
         recipe=recipe,
@@ -219,7 +219,7 @@ def remove(name: str) -> BaseResponse:
 
 
 def _remove(name: str) -> None:
-    if not recipes.remove(writer(), library.stored_name(name)):
+    if not bench().remove_recipe(shelf.stored_name(name)):
         raise not_found(f"Recipe {name[:60]!r}: none was uploaded.")
 
 
@@ -249,7 +249,7 @@ def api_check() -> Response:
 def api_add() -> Response:
     """Save a recipe without errors; an uploaded one of the same name is replaced."""
     body = json_body(("name", "text"))
-    name = recipes.check_name(plain_text(body.get("name"), "name", most=100))
+    name = recipe_names.check_name(plain_text(body.get("name"), "name", most=100))
     _keep(_draft(name, body.get("text")))
     return reply(document(name), 201)
 

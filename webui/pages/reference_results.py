@@ -6,10 +6,9 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import reference_results
 from benchstick.suites import reference_results as files
 from benchstick.suites import registry
-from webui.context import reader, writer
+from webui.context import bench
 from webui.errors import not_found, status_of
 from webui.forms.inputs import json_body, no_body, number_in_path, optional_text, plain_text
 from webui.responses import reply
@@ -26,7 +25,7 @@ def _suite() -> str | None:
 @bp.get("/api/v1/references")
 def api_index() -> Response:
     """The reference results, of one suite with `?suite=NAME`."""
-    figures = reference_results.list_references(reader(), _suite())
+    figures = bench().references(_suite())
     return reply({"schema": "benchstick/references/2", "references": figures})
 
 
@@ -38,7 +37,7 @@ def index() -> str:
 def _page(problem: BadInput | None) -> str:
     return render_template(
         "references.html",
-        found=reference_results.list_references(reader()),
+        found=bench().references(),
         suites=registry.all_suites(),
         units=list(files.UNITS),
         fields=files.FIELDS,
@@ -56,7 +55,7 @@ def api_add() -> Response:
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise BadInput("text: expected the file's content, up to 60000 characters", field="text")
     figures = files.read(text.encode("utf-8", "surrogatepass"), name)
-    count = reference_results.add(writer(), figures)
+    count = bench().add_references(figures)
     return reply({"schema": "benchstick/references-kept/1", "kept": count}, 201)
 
 
@@ -68,7 +67,7 @@ def add() -> BaseResponse:
         if upload is None or not upload.filename:
             raise BadInput("file: choose a TOML or CSV file first", field="file")
         name = plain_text(upload.filename, "file", most=100)
-        count = reference_results.add(writer(), files.read(upload.read(), name))
+        count = bench().add_references(files.read(upload.read(), name))
     except BadInput as error:
         page = _page(error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
@@ -78,7 +77,7 @@ def add() -> BaseResponse:
 def _remove(number: str) -> int:
     figure_number = number_in_path(number, "Reference result")
     try:
-        reference_results.remove(writer(), [figure_number])
+        bench().remove_references([figure_number])
     except BadInput as error:
         raise not_found(f"Reference result {figure_number}: there is none.") from error
     return figure_number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +10,10 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.run_timeline import Session, timed_steps
 from benchstick.errors import BadInput
-from benchstick.reports import bundle, comparison_report, html, pdf, ranking, run_report, svg
+from benchstick.reports import comparison_report, html, pdf, ranking, run_report, svg
+from benchstick.reports.comparison_csv import comparison_csv
 from benchstick.reports.content import Chart, Ranks, Report
-from benchstick.store import imported_runs, run_queries, verdicts
-from benchstick.store.export import comparison_csv
-from webui.context import find_run, reader, writer
+from webui.context import bench, no_run
 from webui.errors import WebError, not_found
 from webui.forms.inputs import number_in_path
 from webui.responses import reply
@@ -34,14 +32,14 @@ def attached(body: str | bytes, kind: str, name: str) -> Response:
 
 def _session(run: Mapping[str, Any]) -> Session:
     """The speed by second of the run with this document."""
-    return run_queries.session(reader(), run["number"], timed_steps(run["plan"]))
+    return bench().speed_by_second(run["number"], timed_steps(run["plan"]))
 
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
     run = document(number_in_path(number, "Run"))
-    run["verdicts"] = verdicts.all_of_run(reader(), run["number"])
-    content = run_report.of_run(run, _session(run), run_queries.bench_id(reader()))
+    run["verdicts"] = bench().verdicts_of_run(run["number"])
+    content = run_report.of_run(run, _session(run), bench().bench_id())
     return content, f"benchstick-run-{run['number']}"
 
 
@@ -65,9 +63,9 @@ def as_pdf(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
 def figures(number: str) -> Response:
     """The results, one a line, as the export's `csv`."""
-    row = find_run(number_in_path(number, "Run"))
-    name = f"benchstick-run-{row['number']}-figures.csv"
-    return attached(figures_csv(row["number"]), "text/csv; charset=utf-8", name)
+    run_number = number_in_path(number, "Run")
+    name = f"benchstick-run-{run_number}-figures.csv"
+    return attached(figures_csv(run_number), "text/csv; charset=utf-8", name)
 
 
 @bp.get("/runs/<number>/charts/<which>.svg")
@@ -96,7 +94,7 @@ def chart(number: str, which: str) -> Response:
 def compared_html() -> Response:
     """The report of a comparison as one HTML file, which needs no network."""
     comparison = compare.document()
-    content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
+    content = comparison_report.of_comparison(comparison, bench().bench_id())
     name = f"{ranking.name_of(comparison)}.html"
     return attached(html.page(content), "text/html; charset=utf-8", name)
 
@@ -106,7 +104,7 @@ def compared_html() -> Response:
 def compared_pdf() -> Response:
     """The report of a comparison as PDF, A4."""
     comparison = compare.document()
-    content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
+    content = comparison_report.of_comparison(comparison, bench().bench_id())
     return attached(pdf.document(content), "application/pdf", f"{ranking.name_of(comparison)}.pdf")
 
 
@@ -155,33 +153,31 @@ def _drawing(which: str, drawings: Sequence[Chart | Ranks], kind: str, name: str
 @bp.get("/api/v1/runs/<number>/bundle", endpoint="api_bundle")
 def as_bundle(number: str) -> Response:
     """The run as a bundle that another bench imports, without what its steps left."""
-    row = find_run(number_in_path(number, "Run"))
-    file = io.BytesIO()
-    bundle.write(reader(), row["number"], file)
-    name = f"benchstick-run-{row['number']}-{row['uuid'][:8]}.zip"
-    return attached(file.getvalue(), "application/zip", name)
+    run_number = number_in_path(number, "Run")
+    run_bundle = bench().bundle(run_number)
+    if run_bundle is None:
+        raise no_run(run_number)
+    name = f"benchstick-run-{run_number}-{run_bundle.uuid[:8]}.zip"
+    return attached(run_bundle.data, "application/zip", name)
 
 
 def _take(data: bytes) -> dict[str, Any]:
     """Check a bundle and hand it to the agent: the `benchstick/import/1` document. The run is in
     it at once where it is here already."""
-    contents = bundle.read(io.BytesIO(data))
-    here = bundle.find(reader(), contents)
+    here = bench().run_of_bundle(data)
     if here is not None:
         text = f"it was here, as run {here}"
         return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,
                 "text": text}  # fmt: skip
-    running = run_queries.running(reader())
+    running = bench().running()
     if running:
         raise WebError(
             409,
             "busy",
-            f"Run {running[0]['number']} is on: nothing is imported while a drive is "
+            f"Run {running[0].number} is on: nothing is imported while a drive is "
             "timed. Try again when it is over.",
         )
-    record = imported_runs.upload_json(reader(), imported_runs.add_upload(writer(), data))
-    assert record is not None
-    return record
+    return bench().add_upload(data)
 
 
 @bp.post("/imports")
@@ -208,7 +204,7 @@ def api_upload() -> Response:
 
 
 def _import(number: str) -> dict[str, Any]:
-    record = imported_runs.upload_json(reader(), number_in_path(number, "Import"))
+    record = bench().upload(number_in_path(number, "Import"))
     if record is None:
         raise not_found(f"Import {number[:20]}: there is no such import.")
     return record
@@ -216,7 +212,7 @@ def _import(number: str) -> dict[str, Any]:
 
 @bp.get("/imports/<number>")
 def import_(number: str) -> str:
-    return render_template("import.html", found=_import(number), agent=run_queries.agent_runs())
+    return render_template("import.html", found=_import(number), agent=bench().agent_runs())
 
 
 @bp.get("/api/v1/imports/<number>")

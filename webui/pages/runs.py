@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,10 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.analysis.run_timeline import passes, timed_steps
 from benchstick.analysis.series import POINTS, every_of
 from benchstick.errors import BadInput
+from benchstick.protocol.messages import RunEntry
 from benchstick.reports import charts, conditions, formatting
-from benchstick.store import (
-    agent_requests,
-    comparisons,
-    live_progress,
-    run_queries,
-    run_reader,
-)
-from benchstick.store import export as store_export
 from benchstick.suites.erase_certificate import certificate
-from webui.context import find_run, reader, the_bench, writer
+from webui.context import bench, no_run, page_state, run_state
 from webui.errors import WebError, not_found
 from webui.forms.inputs import LARGEST, no_body, number_in_path, plain_text, whole
 from webui.forms.queries import kind_asked
@@ -65,14 +57,13 @@ def _number(text: str) -> int:
 # ---- the list
 
 
-def _page_of_runs(practice: bool) -> list[Any]:
+def _page_of_runs(practice: bool) -> Sequence[RunEntry]:
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
     drive = _drive_asked()
     if drive:
-        keys = run_queries.keys_of(reader(), drive)
-        return run_queries.runs_before(reader(), drive_keys=keys, before=before, limit=limit)
-    return run_queries.runs_before(reader(), practice=practice, before=before, limit=limit)
+        return bench().runs(drive=drive, before=before, limit=limit)
+    return bench().runs(practice=practice, before=before, limit=limit)
 
 
 def _drive_asked() -> str:
@@ -84,16 +75,15 @@ def _drive_asked() -> str:
 def index() -> str:
     practice = kind_asked()
     rows = _page_of_runs(practice)
-    other = run_queries.runs_before(reader(), practice=not practice, limit=1)
     return render_template(
         "runs.html",
         runs=list_for_page(rows),
         drive=_drive_asked(),
         practice=practice,
-        other=bool(other),
-        waiting=run_queries.waiting_requests(reader()),
+        other=bench().newest_suite(practice=not practice) is not None,
+        waiting=bench().waiting_requests(),
         queues=queues.open_now(),
-        more=rows[-1]["number"] if len(rows) == PAGE else None,
+        more=rows[-1].number if len(rows) == PAGE else None,
     )
 
 
@@ -114,14 +104,14 @@ def run(number: str) -> str:
     result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
-    samples = run_queries.samples_count(reader(), run["number"])
+    samples = bench().samples_count(run["number"])
     steps = latencies.of_steps(run)
     grid_rows = grid(run, figures)
     return render_template(
         "run.html",
         run=run,
         title=suite_title(run["suite"]),
-        live=live_progress.read(run["uuid"]) if run["state"] == "running" else None,
+        live=bench().live(run["number"]) if run["state"] == "running" else None,
         bar=steps_bar(run),
         queue=queues.of_run(run["number"]),
         verdicts=verdicts.of_run(run["number"]),
@@ -143,8 +133,8 @@ def run(number: str) -> str:
         untrusted=[figure for figure in run["results"] if figure["state"] != "valid"],
         figures=figures_shown(run["results"]),
         commands=commands_of(run),
-        others=comparisons.others_of_suite(
-            reader(), run["suite"], practice=run["practice"], leave_out=[run["number"]]
+        others=bench().others_of_suite(
+            run["suite"], practice=run["practice"], leave_out=[run["number"]]
         ),
         passes_begun=passes(run),
         has_samples=bool(samples),
@@ -158,8 +148,8 @@ def run(number: str) -> str:
 def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
     timed = timed_steps(run["plan"])
-    return any(step["step_index"] in timed for step in run["steps"]) or run_queries.has_traffic(
-        reader(), run["number"]
+    return any(step["step_index"] in timed for step in run["steps"]) or bench().has_traffic(
+        run["number"]
     )
 
 
@@ -181,67 +171,27 @@ def api_samples(number: str) -> Response:
     """Samples with n > `after`, and how far the run is. `next` is the cursor for the next call;
     `more`: there are more already. With `every` of every so many samples only those with the
     minimum and maximum of a counter. `steps` of the query: those from that index on."""
-    row = find_run(_number(number))
+    run_number = _number(number)
+    run_state(run_number)
     after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
     every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
     first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
-    # The live record first: what leaves it in between is in the store by then.
-    now = live_progress.read(row["uuid"]) if row["state"] == "running" else None
-    if every == 1:
-        batch = run_queries.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
-        last = batch[-1].n if batch else after
-    else:
-        batch, last = run_queries.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
-    samples = [sample.to_json() for sample in batch]
-    more = last + 1 < run_queries.samples_count(reader(), row["number"])
-    if now is not None and not more:
-        samples += [item for item in _live_samples(now) if item["n"] > last]
-        last = max(last, samples[-1]["n"]) if samples else last
-    # The state is read last: if the run ended during this call, the page asks once more for the
-    # last samples.
-    steps = [
-        {
-            key: step[key]
-            for key in ("step_index", "name", "kind", "state", "reason", "t_start", "t_end")
-        }
-        for step in run_queries.steps_of(reader(), row["number"], first)
-    ]
-    return reply(
-        {
-            "schema": "benchstick/samples/2",
-            "run": row["number"],
-            "state": run_reader.shown_state(reader(), row),
-            "after": after,
-            "every": every,
-            "next": last,
-            "more": more,
-            "samples": samples,
-            "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
-            "steps": steps,
-            "temperatures": run_reader.temperatures_of(reader(), row["number"]),
-            "events": run_queries.events_of(reader(), row["number"]),
-        }
-    )
-
-
-def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
-    samples = now.get("samples")
-    if not isinstance(samples, list):
-        return []
-    good = [item for item in samples if isinstance(item, dict) and isinstance(item.get("n"), int)]
-    return sorted(good, key=lambda item: int(item["n"]))
+    most = SAMPLES_AT_ONCE if every == 1 else LOOKED_AT
+    document = bench().samples(run_number, after=after, every=every, most=most, first_step=first)
+    if document is None:
+        raise no_run(run_number)
+    return reply(document)
 
 
 # ---- cancel
 
 
 def _cancel(number: int) -> int:
-    row = find_run(number)
-    state = run_reader.shown_state(reader(), row)
+    state = run_state(number)
     if state != "running":
         message = f"Run {number} is not running: it is {formatting.word(state)}."
         raise WebError(409, "not_running", message)
-    return agent_requests.add_request(writer(), "cancel", {"run": number})
+    return bench().add_request("cancel", {"run": number})
 
 
 @bp.post("/runs/<number>/cancel")
@@ -268,11 +218,11 @@ def export(number: str) -> Response:
     """The run as one file: `?format=json` with its samples, `csv` its results, `samples` the
     per-second record as CSV, `certificate` and `certificate-text` the certificate of an erase."""
     run_number = _number(number)
-    find_run(run_number)
+    run_state(run_number)
     form = request.args.get("format", "json")
     name = f"benchstick-run-{run_number}"
     if form == "json":
-        samples = [sample.to_json() for sample in run_reader.samples_of(reader(), run_number)]
+        samples = bench().all_samples(run_number)
         run_verdicts = verdicts.of_run(run_number)
         response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
@@ -280,7 +230,7 @@ def export(number: str) -> Response:
         response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
-        text = store_export.samples_csv(run_reader.samples_of(reader(), run_number))
+        text = bench().samples_csv(run_number)
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":
@@ -300,25 +250,24 @@ def export(number: str) -> Response:
 # ---- what a step left
 
 
-def _folder(row: sqlite3.Row, index: int) -> Path:
+def _folder(number: int, index: int) -> Path:
     """The folder of one step's artifacts. WebError 404 when there is none."""
-    for step in run_queries.steps_of(reader(), row["number"]):
-        if step["step_index"] == index and step["artifacts"]:
-            relative = Path(step["artifacts"])
-            if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
-                return the_bench().home / relative
-    raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
+    relative = bench().step_folder(number, index)
+    if relative is None:
+        raise not_found(f"Run {number}, step {index}: it left nothing (yet).")
+    return page_state().home / relative
 
 
 @bp.get("/api/v1/runs/<number>/steps/<index>")
 def api_step(number: str, index: str) -> Response:
     """What one step left: its files with their sizes."""
-    row = find_run(_number(number))
-    folder = _folder(row, number_in_path(index, "Step"))
+    run_number = _number(number)
+    run_state(run_number)
+    folder = _folder(run_number, number_in_path(index, "Step"))
     return reply(
         {
             "schema": "benchstick/step/2",
-            "run": row["number"],
+            "run": run_number,
             "step_index": int(index),
             "files": artifacts(folder),
         }
@@ -329,10 +278,11 @@ def api_step(number: str, index: str) -> Response:
 @bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artifact")
 def artifact(number: str, index: str, name: str) -> Response:
     """One file that a step left, as it is."""
-    row = find_run(_number(number))
+    run_number = _number(number)
+    run_state(run_number)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         raise not_found("There is no such file.")
-    file = open_file(_folder(row, number_in_path(index, "Step")) / name)
+    file = open_file(_folder(run_number, number_in_path(index, "Step")) / name)
     kind = "application/json" if name.endswith(".json") else "text/plain"
     response = send_file(file, mimetype=kind, etag=False, conditional=False)
     response.content_length = os.fstat(file.fileno()).st_size

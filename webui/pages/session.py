@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response
 
-from benchstick.store import auth
+from benchstick.protocol.messages import NewSession
 from webui.auth.request_guard import COOKIE, how_to_sign_in
-from webui.context import the_bench, visitor, writer
+from webui.context import bench, page_state, visitor
 from webui.errors import WebError
 from webui.forms.inputs import json_body, local_path, plain_text
 from webui.responses import reply
@@ -15,11 +15,11 @@ from webui.responses import reply
 bp = Blueprint("session", __name__)
 
 
-def _with_cookie(response: Response, secret: str) -> Response:
+def _with_cookie(response: Response, session: NewSession) -> Response:
     response.set_cookie(
         COOKIE,
-        secret,
-        max_age=auth.SESSION_SECONDS,
+        session.secret,
+        max_age=session.seconds,
         httponly=True,
         samesite="Strict",
         path="/",
@@ -29,7 +29,7 @@ def _with_cookie(response: Response, secret: str) -> Response:
 
 def _check_pin(guess: str) -> None:
     """403 for a wrong PIN, 429 after too many, 409 where there is none."""
-    pin = the_bench().pin
+    pin = page_state().pin
     if pin is None:
         raise WebError(409, "no_pin", how_to_sign_in())
     if not pin.check(guess, request.remote_addr or "?"):
@@ -50,8 +50,8 @@ def login() -> Response:
     if request.method == "HEAD":
         # Something that only looks at the link must not use it up.
         return _form(back)
-    if the_bench().key.take(plain_text(key, "key")):
-        return _with_cookie(redirect(back, 303), auth.open_session(writer()))
+    if page_state().key.take(plain_text(key, "key")):
+        return _with_cookie(redirect(back, 303), bench().open_session())
     if visitor().is_known:
         return redirect(back, 303)
     return _form(back, "This link was used before; the terminal shows a new one.", 403)
@@ -62,8 +62,8 @@ def login_post() -> Response:
     """Sign in with the PIN or with a key that was typed."""
     back = local_path(request.form.get("next"))
     secret = plain_text(request.form.get("secret", ""), "secret").strip()
-    if secret and the_bench().key.take(secret):
-        return _with_cookie(redirect(back, 303), auth.open_session(writer()))
+    if secret and page_state().key.take(secret):
+        return _with_cookie(redirect(back, 303), bench().open_session())
     try:
         _check_pin(secret)
     except WebError as error:
@@ -73,7 +73,7 @@ def login_post() -> Response:
         response = _form(back, message, 403 if error.status == 409 else error.status)
         response.headers.update(error.headers)
         return response
-    return _with_cookie(redirect(back, 303), auth.open_session(writer()))
+    return _with_cookie(redirect(back, 303), bench().open_session())
 
 
 def _form(back: str, problem: str | None = None, status: int = 200) -> Response:
@@ -85,7 +85,7 @@ def _form(back: str, problem: str | None = None, status: int = 200) -> Response:
 def logout() -> Response:
     session = visitor().session
     if session is not None:
-        auth.close_session(writer(), session)
+        bench().close_session(session)
     response = redirect("/login", 303)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response
@@ -96,16 +96,14 @@ def api_login() -> Response:
     """`{"pin": "482913"}` or `{"key": "..."}` for a session's cookie and its CSRF token."""
     body = json_body(("pin", "key"))
     if "key" in body:
-        if not the_bench().key.take(plain_text(body["key"], "key")):
+        if not page_state().key.take(plain_text(body["key"], "key")):
             raise WebError(403, "key", "This key was used before or is wrong.", field="key")
     else:
         if "pin" not in body:
             raise WebError(400, "bad_input", "pin: is missing", field="pin")
         _check_pin(plain_text(body["pin"], "pin"))
-    secret = auth.open_session(writer())
-    session = auth.find_session(writer(), secret)
-    csrf = session.csrf if session else ""
-    return _with_cookie(reply({"schema": "benchstick/session/1", "csrf": csrf}), secret)
+    session = bench().open_session()
+    return _with_cookie(reply({"schema": "benchstick/session/1", "csrf": session.csrf}), session)
 
 
 @bp.get("/api/v1/login")
@@ -126,7 +124,7 @@ def api_session() -> Response:
 def api_logout() -> Response:
     session = visitor().session
     if session is not None:
-        auth.close_session(writer(), session)
+        bench().close_session(session)
     response = reply({"schema": "benchstick/session/1", "signed_in": False})
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response

@@ -10,12 +10,11 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
 from benchstick.plan.units import binary_text
-from benchstick.store import spec_sheets
 from benchstick.suites import registry
 from benchstick.suites import spec_sheets as sheets
 from benchstick.suites.reference_results import UNITS
 from benchstick.suites.spec_sheets import Sheet
-from webui.context import reader, writer
+from webui.context import bench
 from webui.errors import not_found, status_of
 from webui.forms.inputs import LARGEST, json_body, no_body, number_in_path, plain_text, whole
 from webui.responses import reply
@@ -53,7 +52,7 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 @bp.get("/api/v1/models")
 def api_index() -> Response:
     """All spec sheets."""
-    models = [_json(number, sheet) for number, sheet in spec_sheets.list_sheets(reader())]
+    models = [_json(number, sheet) for number, sheet in bench().sheets()]
     return reply({"schema": "benchstick/models/2", "models": models})
 
 
@@ -64,7 +63,7 @@ def index() -> str:
     if not edit:
         model = plain_text(request.args.get("model", ""), "model")
         return _page({"model": model}, [], 0, None)
-    for number, sheet in spec_sheets.list_sheets(reader()):
+    for number, sheet in bench().sheets():
         if number == edit:
             data = sheet.to_json()
             values = {name: _format_field(name, data[name]) for name in LABELS}
@@ -96,7 +95,7 @@ def _page(
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
         "models.html",
-        found=spec_sheets.list_sheets(reader()),
+        found=bench().sheets(),
         labels=LABELS,
         values=values,
         rows=rows,
@@ -122,7 +121,7 @@ def api_add() -> Response:
     if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
         raise BadInput("claim: expected a list of objects", field="claim")
     sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _raise_error)
-    number = spec_sheets.save(writer(), sheet)
+    number = bench().save_sheet(sheet)
     return reply({"schema": "benchstick/model/2", **_json(number, sheet)}, 201)
 
 
@@ -153,7 +152,7 @@ def add() -> BaseResponse:
         else:
             fields = {name: text for name, text in values.items() if text}
             sheet = sheets.checked(fields, claims, _raise_error)
-        spec_sheets.save(writer(), sheet, replaces=edit or None)
+        bench().save_sheet(sheet, replaces=edit or None)
     except BadInput as error:
         page = _page(values, claims, edit, error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
@@ -175,7 +174,7 @@ def _claims() -> list[dict[str, str]]:
 def _remove(number: str) -> int:
     sheet_id = number_in_path(number, "Spec sheet")
     try:
-        spec_sheets.remove(writer(), sheet_id)
+        bench().remove_sheet(sheet_id)
     except BadInput as error:
         raise not_found(f"Spec sheet {sheet_id}: there is none.") from error
     return sheet_id

@@ -8,8 +8,8 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
-from benchstick.store import auth
-from webui.context import reader, visitor, writer
+from benchstick.protocol.messages import NameTaken
+from webui.context import bench, visitor
 from webui.errors import WebError, not_found, status_of
 from webui.forms.inputs import json_body, no_body, plain_text
 from webui.responses import reply
@@ -20,7 +20,7 @@ bp = Blueprint("tokens", __name__)
 def _document() -> dict[str, Any]:
     tokens = [
         {"name": token.name, "created_utc": token.created_utc, "used_utc": token.used_utc}
-        for token in auth.tokens(reader())
+        for token in bench().tokens()
     ]
     return {"schema": "benchstick/tokens/1", "tokens": tokens}
 
@@ -40,21 +40,21 @@ def _make(name: str) -> str:
     """A new token; 409 when the name is in use."""
     _check_session()
     try:
-        return auth.new_token(writer(), name, replace=False, field="name")
-    except auth.NameTaken as error:
+        return bench().add_token(name)
+    except NameTaken as error:
         raise WebError(409, "taken", error.message, field="name") from None
 
 
 def _revoke(name: str) -> None:
     _check_session()
-    if not auth.revoke_token(writer(), name):
+    if not bench().revoke_token(name):
         raise not_found(f"Token {name[:64]!r}: there is none of this name.")
 
 
 def _page(new_token: tuple[str, str] | None = None, problem: BenchError | None = None) -> Response:
     page = render_template(
         "tokens.html",
-        tokens=auth.tokens(reader()),
+        tokens=bench().tokens(),
         made=new_token,
         problem=problem,
         typed=request.form.get("name", "")[:64],

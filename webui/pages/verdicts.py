@@ -9,10 +9,10 @@ from typing import Any
 from flask import Blueprint, Response, render_template, request
 
 from benchstick.errors import BadInput
+from benchstick.plan.labels import verdict_file_name
 from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
-from benchstick.store import known_drives, verdicts
-from webui.context import reader
+from webui.context import bench
 from webui.forms.inputs import LARGEST, whole
 from webui.responses import reply
 from webui.view.verdicts import find, format_limit, recipe_of
@@ -58,11 +58,11 @@ def _which(default: int = PAGE) -> dict[str, Any]:
 
 @bp.get("/verdicts")
 def index() -> str:
-    rows = verdicts.list_verdicts(reader(), **_which())
+    rows = bench().verdicts(**_which())
     return render_template(
         "verdicts.html",
         found=rows,
-        labels=known_drives.labels(reader()),
+        labels=bench().labels(),
         wanted=_word(),
         before=request.args.get("before"),
         words=WORDS,
@@ -73,7 +73,7 @@ def index() -> str:
 @bp.get("/api/v1/verdicts")
 def api_index() -> Response:
     """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
-    rows = verdicts.list_verdicts(reader(), **_which())
+    rows = bench().verdicts(**_which())
     return reply({"schema": "benchstick/verdicts/2", "verdicts": rows})
 
 
@@ -85,7 +85,7 @@ def export_all() -> Response:
     form = request.args.get("format", "csv")
     if form not in SEVERAL:
         raise BadInput(f"format: expected one of {', '.join(SEVERAL)}", field="format")
-    documents = verdicts.documents(reader(), **_which(MOST))
+    documents = bench().verdict_documents(**_which(MOST))
     kind, end, make = SEVERAL[form]
     response = Response(make(documents), content_type=kind)
     response.headers["Content-Disposition"] = f'attachment; filename="benchstick-verdicts.{end}"'
@@ -98,7 +98,7 @@ def verdict(number: str) -> str:
     return render_template(
         "verdict.html",
         verdict=verdict,
-        label=known_drives.labels(reader()).get(verdict["drive"]["drive_key"]),
+        label=bench().labels().get(verdict["drive"]["drive_key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
         limits=[{**item, **format_limit(item)} for item in verdict["limits"]],
         recipe=recipe_of(verdict),
@@ -123,6 +123,6 @@ def export(number: str) -> Response:
         response = Response(make(verdict), content_type=kind)
     else:
         raise BadInput(f"format: expected one of {', '.join(FORMATS)}", field="format")
-    name = f"benchstick-{verdicts.file_name(verdict)}.{end}"
+    name = f"benchstick-{verdict_file_name(verdict)}.{end}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -10,8 +10,8 @@ from jinja2 import StrictUndefined
 from werkzeug.wrappers import Response
 
 from benchstick.appliance import state
-from benchstick.store import settings as settings_module
-from benchstick.store.settings import Settings
+from benchstick.protocol import settings as settings_module
+from benchstick.protocol.settings import Settings
 from webui import context, errors
 from webui.auth import request_guard
 from webui.auth.pin import LoginKey, Pin
@@ -69,7 +69,7 @@ def create_app(
     app.jinja_env.lstrip_blocks = True
     context.register(
         app,
-        context.Bench(
+        context.PageState(
             home=home,
             settings=settings or settings_module.read("", "defaults"),
             private=private,
@@ -104,18 +104,16 @@ def _context() -> dict[str, Any]:
     values: dict[str, Any] = {
         "visitor": visitor,
         "csrf": visitor.session.csrf if visitor.session else "",
-        "private": context.the_bench().private,
-        "pin_on": context.the_bench().pin is not None,
+        "private": context.page_state().private,
+        "pin_on": context.page_state().pin is not None,
         "running_now": [],
         "notices": [],
         "clock_ms": None,
         "twin": api_url.of_this_page(),
     }
     # An error page must not fail over the store that failed.
-    if not g.get("bare") and (visitor.is_known or not context.the_bench().private):
-        from benchstick.store import run_queries
-
-        values["running_now"] = run_queries.running(context.reader())
+    if not g.get("bare") and (visitor.is_known or not context.page_state().private):
+        values["running_now"] = context.bench().running()
         values["notices"] = state.notices()
         values["clock_ms"] = clock.offered()
     return values

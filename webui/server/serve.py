@@ -8,7 +8,6 @@ below 1024 works too, and nothing with privileges is left behind.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import ipaddress
@@ -28,9 +27,9 @@ from benchstick import paths
 from benchstick.appliance import web_address
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.plain import one_line, plain_output
-from benchstick.store import auth, database
-from benchstick.store import settings as settings_module
-from benchstick.store.settings import Settings
+from benchstick.protocol import prepare
+from benchstick.protocol import settings as settings_module
+from benchstick.protocol.settings import Settings
 from webui.auth import hosts
 from webui.auth.pin import LoginKey, Pin
 from webui.server import sandbox
@@ -46,15 +45,15 @@ def main(*, listen: str | None, port: int | None, home: Path, new_token: str | N
     settings = settings_module.load(paths.settings_file())
     address = settings.listen if listen is None else _option("listen", listen)
     number = settings.port if port is None else _option("port", port)
-    # Makes the store, or brings it up to date: the web process may do neither.
-    with contextlib.closing(database.open_writer(home)) as db:
-        if new_token is not None:
-            print(auth.new_token(db, new_token), flush=True)
-            print(
-                "benchstick: shown this once; send it as 'Authorization: Bearer TOKEN'",
-                file=sys.stderr,
-            )
-            return 0
+    if new_token is not None:
+        print(prepare.replace_token(home, new_token), flush=True)
+        print(
+            "benchstick: shown this once; send it as 'Authorization: Bearer TOKEN'",
+            file=sys.stderr,
+        )
+        return 0
+    # The web process may neither make the store nor bring it up to date.
+    prepare.make_ready(home)
     bound = bind(address, number)
     # Kept until there is a handler, over the exec too: Ctrl-C at any time is a clean end.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)

@@ -10,8 +10,7 @@ from flask import request
 
 from benchstick.errors import BadInput
 from benchstick.reports import charts
-from benchstick.store import comparisons
-from webui.context import reader
+from webui.context import bench
 from webui.forms.inputs import LARGEST, whole
 from webui.forms.queries import numbers_of
 
@@ -23,9 +22,7 @@ def document() -> dict[str, Any]:
     references = request.args.get("references", "yes")
     if references not in ("yes", "no"):
         raise BadInput("references: expected yes or no", field="references")
-    return comparisons.comparison(
-        reader(), numbers, mark=mark or None, with_references=references == "yes"
-    )
+    return bench().comparison(numbers, mark=mark or None, with_references=references == "yes")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
 from benchstick.plan.states import EntryState, QueueState, RunState
 from benchstick.reports.formatting import drive_title, tag_of, word
-from benchstick.store import live_progress, queues, run_reader
 from benchstick.suites import registry
-from webui.context import drive_scans, reader
+from webui.context import bench, drive_scans
 from webui.errors import not_found
 from webui.forms.run_requests import cost_of, draft, request_from_form, request_text
 
@@ -30,7 +29,7 @@ def document(number: int) -> dict[str, Any]:
 
 def find_queue(number: int) -> dict[str, Any]:
     """The document as the store has it. WebError 404."""
-    queue = queues.document(reader(), number)
+    queue = bench().queue(number)
     if queue is None:
         raise not_found(f"Queue {number}: there is no such queue.")
     return queue
@@ -57,8 +56,7 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     seconds, is_upper_bound = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
-            row = run_reader.find_run(reader(), entry["run"])
-            source = live_progress.read(row["uuid"]) or {}
+            source = bench().live(entry["run"]) or {}
             rest = source.get("seconds_left")
         elif entry["state"] in ("waiting", "starting"):
             source = entry["cost"] or {}
@@ -140,17 +138,16 @@ def build_view(number: int) -> dict[str, Any]:
 
 def of_run(run: int) -> dict[str, Any] | None:
     """The queue of a run, as the run's page shows it; None for one that was started alone."""
-    number = queues.of_run(reader(), run)
+    number = bench().queue_of_run(run)
     return None if number is None else build_view(number)
 
 
 def state_of_run(run: int) -> dict[str, Any] | None:
     """The number and state of a run's queue, without its costs; None for one started alone."""
-    number = queues.of_run(reader(), run)
+    number = bench().queue_of_run(run)
     return None if number is None else {"number": number, "state": find_queue(number)["state"]}
 
 
 def open_now() -> list[dict[str, Any]]:
     """The queues with runs still to come, oldest first."""
-    rows = queues.open_queues(reader())
-    return [build_view(row["number"]) for row in rows if queues.is_carried_out(row)]
+    return [build_view(number) for number in bench().open_queues()]

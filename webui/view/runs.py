@@ -5,26 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.steps import Plan, plan_from_json
-from benchstick.store import export as store_export
-from benchstick.store import (
-    imported_runs,
-    known_drives,
-    run_queries,
-    run_reader,
-)
+from benchstick.protocol.messages import RunEntry
 from benchstick.suites import cdm, registry
 from benchstick.suites.interface import Result
-from webui.context import find_run, reader, the_bench
+from webui.context import bench, no_run, page_state
 from webui.errors import WebError, not_found
 
 # Limits of a run's page: a day of rounds has ten thousand results and more than a thousand steps.
@@ -35,40 +27,46 @@ FIRST_STEPS, LAST_STEPS = 20, 100
 PASSES = 20
 
 
-def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    """Rows of `run_queries.runs_before` as a page lists them."""
-    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = known_drives.labels(reader())
+def list_for_page(entries: Sequence[RunEntry]) -> list[dict[str, Any]]:
+    """Runs as a page lists them."""
     return [
         {
-            "row": row,
-            "label": labels.get(row["drive_key"]),
-            "imported": row["number"] in from_others,
-            "state": run_reader.shown_state(reader(), row),
-            "headline": list(run_queries.headline(row))[:2],
-            "title": suite_title(row["suite"]),
+            "row": entry,
+            "label": entry.label,
+            "imported": entry.imported,
+            "state": entry.state,
+            "headline": entry.headline[:2],
+            "title": suite_title(entry.suite),
         }
-        for row in rows
+        for entry in entries
     ]
 
 
-def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    """The same rows as the API lists them."""
-    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = known_drives.labels(reader())
+def list_for_api(entries: Sequence[RunEntry]) -> list[dict[str, Any]]:
+    """Runs as the API lists them."""
     return [
         {
-            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "reason",
-                                         "created_utc", "ended_utc", "seconds")},
-            "practice": bool(row["practice"]),
-            "imported": row["number"] in from_others,
-            "drive": {"code": row["drive_code"], "model": row["drive_model"],
-                      "drive_key": row["drive_key"], "label": labels.get(row["drive_key"])},
-            "state": run_reader.shown_state(reader(), row),
-            "headline": list(run_queries.headline(row)),
+            "number": entry.number,
+            "uuid": entry.uuid,
+            "suite": entry.suite,
+            "exit_code": entry.exit_code,
+            "reason": entry.reason,
+            "created_utc": entry.created_utc,
+            "ended_utc": entry.ended_utc,
+            "seconds": entry.seconds,
+            "practice": entry.practice,
+            "imported": entry.imported,
+            "drive": {
+                "code": entry.drive_code,
+                "model": entry.drive_model,
+                "drive_key": entry.drive_key,
+                "label": entry.label,
+            },
+            "state": entry.state,
+            "headline": entry.headline,
         }
-        for row in rows
-    ]  # fmt: skip
+        for entry in entries
+    ]
 
 
 def suite_title(name: str) -> str:
@@ -85,13 +83,12 @@ def document(number: int) -> dict[str, Any]:
 def document_and_results(number: int) -> tuple[dict[str, Any], list[Figure]]:
     """The run's document, and its results, of an unfinished run with those over all passes so
     far."""
-    row = find_run(number)
-    run = run_reader.run_json(reader(), number)
-    figures = run_reader.figures_of(reader(), number)
+    record = bench().run(number)
+    if record is None:
+        raise no_run(number)
+    run, figures = record.document, list(record.figures)
     result = partial_result(run, figures)
-    run["state"] = run_reader.shown_state(reader(), row)
     run["partial_result"] = None if result is None else result.document
-    bottlenecks.put_into(run["drive"])
     return run, figures if result is None else [*figures, *result.figures]
 
 
@@ -159,8 +156,11 @@ def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
 
 
 def figures_csv(number: int) -> str:
-    """The results of a run, one a line."""
-    return store_export.figures_csv(document(number), run_reader.figures_of(reader(), number))
+    """The results of a run, one a line. WebError 404 when there is no such run."""
+    text = bench().results_csv(number)
+    if text is None:
+        raise no_run(number)
+    return text
 
 
 def artifacts(folder: Path) -> list[dict[str, Any]]:
@@ -214,7 +214,7 @@ def commands_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
         text, files = "", []
         relative = step["artifacts"]
         if relative and Path(relative).parts[:2] == ("runs", run["uuid"]):
-            folder = the_bench().home / relative
+            folder = page_state().home / relative
             files = artifacts(folder)
             with contextlib.suppress(WebError), open_file(folder / "command") as file:
                 text = file.read(16384).decode("utf-8", "replace").strip()

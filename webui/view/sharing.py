@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.reports import formatting
-from benchstick.store import bays, run_queries
-from benchstick.store.bays import COUNTDOWN, TESTING
-from webui.context import drive_scans, reader
+from webui.context import bench, drive_scans
 
 
 def describe_link(drive: Mapping[str, Any]) -> str | None:
     """The narrowest link that this drive shares with drives under test, or in a countdown, and the
     share of each, as a sentence. None without any."""
     scan = drive_scans()
-    busy = {row["drive_key"] for row in run_queries.running(reader())}
-    busy |= {slot["drive_key"] for slot in bays.list_slots(reader())
-             if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
+    busy = bench().drives_in_use()
     others = {
         other["name"]: formatting.drive_title(other) for other in scan.drives
         if other["identity"]["drive_key"] in busy and other["name"] != drive["name"]

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.recipes import library, limits
-from benchstick.store import verdicts
-from webui.context import reader, the_bench
+from benchstick.recipes import limits
+from webui.context import bench
 from webui.errors import not_found
 from webui.forms.inputs import number_in_path
 
@@ -18,23 +17,22 @@ from webui.forms.inputs import number_in_path
 def find(text: str) -> dict[str, Any]:
     """The `benchstick/verdict/2` document with its number. WebError 404."""
     number = number_in_path(text, "Verdict")
-    try:
-        return verdicts.find(reader(), number)
-    except BadInput:
-        message = f"Verdict {number}: there is no such verdict."
-        raise not_found(message) from None
+    verdict = bench().verdict(number)
+    if verdict is None:
+        raise not_found(f"Verdict {number}: there is no such verdict.")
+    return verdict
 
 
 def of_run(number: int) -> list[dict[str, Any]]:
     """Those that use a run; of an imported one also those that came with it, whose `number` is
     None."""
-    return verdicts.all_of_run(reader(), number)
+    return bench().verdicts_of_run(number)
 
 
 def recipe_of(verdict: Mapping[str, Any]) -> str | None:
     """The name of the verdict's recipe, if the bench still has it with the same text."""
     digest = verdict["recipe"]["sha256"]
-    for item in library.shelved(the_bench().home):
+    for item in bench().shelved_recipes():
         with contextlib.suppress(BadInput):
             if hashlib.sha256(item.raw()).hexdigest() == digest:
                 return item.name
