@@ -22,7 +22,7 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
-from benchstick.recipes.event_lines import started_line, drive_words, event_lines, line_of
+from benchstick.recipes.event_lines import drive_words, event_lines, line_of, started_line
 from benchstick.store import barcode_scans, bays
 from benchstick.store.bays import COUNTDOWN, FINISHED, HERE, STOPPED, TESTING, Slot
 from benchstick.store.database import utc_now
