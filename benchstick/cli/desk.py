@@ -15,11 +15,11 @@ from benchstick.cli.common import need_root, print_json, print_line, print_table
 from benchstick.errors import BadInput, Refused, StoreFailed
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan.labels import scan_text
+from benchstick.plan.plain import storable
 from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, database, locks, settings
 from benchstick.store import qa_station as desks
 from benchstick.store.qa_station import AGAIN, STOP
-from benchstick.store.run_results import storable
 
 # The agent polls twice a second; a scan of hanging drives takes longer.
 _PATIENCE = 60.0

@@ -21,6 +21,7 @@ from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_BAD_INPUT, BadInput, BenchError
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan import run_queue
+from benchstick.plan.plain import storable
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.qa import parallel_drives
@@ -32,7 +33,6 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import settings
 from benchstick.store.database import utc_now
-from benchstick.store.run_results import storable
 
 
 @click.command()

@@ -18,8 +18,8 @@ from benchstick.engine.run_request import Ready, check_queue, make_all_ready, ma
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.plan import run_queue
+from benchstick.plan.plain import storable
 from benchstick.plan.request import RunRequest
-from benchstick.store.run_results import storable
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
 

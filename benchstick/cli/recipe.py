@@ -12,13 +12,14 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, read_file
 from benchstick.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.paths import data_folder
+from benchstick.plan.plain import storable
 from benchstick.plan.recipe_names import check_name
-from benchstick.recipes import describe, documents, library
+from benchstick.qa import recipe_library
+from benchstick.recipes import describe, documents
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.recipes.shelf import check_upload, stored_name
 from benchstick.store import database, recipes, settings
-from benchstick.store.run_results import storable
 
 
 @click.group()
@@ -62,7 +63,7 @@ def _counts(recipe: Recipe) -> str:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/2 document")
 def list_(as_json: bool) -> None:
     """List the recipes: built-in, uploaded, and on the stick."""
-    shelf = [(item, documents.of_shelf(item)) for item in library.shelved()]
+    shelf = [(item, documents.of_shelf(item)) for item in recipe_library.shelved()]
     if as_json:
         entries = [documents.build_entry(item, content) for item, content in shelf]
         print_json({"schema": "benchstick/recipes/2", "recipes": entries})
@@ -145,12 +146,12 @@ def is_file(name: str) -> bool:
     if "/" in name or name.endswith(".toml"):
         return True
     # A file in this folder does not replace a recipe of the bench.
-    return Path(name).exists() and name not in {item.name for item in library.shelved()}
+    return Path(name).exists() and name not in {item.name for item in recipe_library.shelved()}
 
 
 def source(name: str) -> tuple[bytes, str]:
     """The text of a recipe and what its file is called. BadInput when there is none."""
     if is_file(name):
         return read_file(Path(name)), name
-    item = library.find(name)
+    item = recipe_library.find(name)
     return item.raw(), item.file

@@ -10,11 +10,10 @@ import click
 
 from benchstick.cli.common import print_json, print_line, print_table, reader
 from benchstick.paths import data_folder
-from benchstick.plan.plain import one_line
+from benchstick.plan.plain import one_line, storable
 from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import database, run_reader, verdicts
-from benchstick.store.run_results import storable
 
 FORMATS = ("text", "json", "csv", "junit", "events")
 

@@ -1,4 +1,4 @@
-"""Text for terminals: what drives, bundles and file names bring is shown, never obeyed."""
+"""Text of drives, bundles and file names, for terminals (shown, never obeyed) and the store."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _CONTROL = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _BREAKS = re.compile("[\t\n\r]")
+
+
+def storable(text: str | None) -> str | None:
+    """`text` with what is no Unicode (bytes of odd file names) escaped, as SQLite demands."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def plain(text: str) -> str:

@@ -39,8 +39,7 @@ from benchstick.protocol.messages import (
     WaitingRequest,
 )
 from benchstick.protocol.settings import Settings
-from benchstick.qa import autostart_rules
-from benchstick.recipes import library
+from benchstick.qa import autostart_rules, recipe_library
 from benchstick.recipes.shelf import Shelved
 from benchstick.reports import bundle as bundles
 from benchstick.store import (
@@ -463,7 +462,7 @@ class LocalBench(Bench):
         return qa_station.slots_of(self._reader, self._settings)
 
     def shelved_recipes(self) -> Sequence[Shelved]:
-        return library.shelved(self._home)
+        return recipe_library.shelved(self._home)
 
     def uploaded_recipes(self) -> Mapping[str, str]:
         return {row["name"]: row["created_utc"] for row in recipes.list_recipes(self._reader)}

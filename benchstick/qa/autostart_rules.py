@@ -39,10 +39,10 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
             raise Refused(f"erase: {erase_code!r} is not the code of {drive.code}", field="erase")
         # Imported on use, here and below: they load the runner and every suite, which an agent
         # without slots does not need.
-        from benchstick.recipes import library
+        from benchstick.qa import recipe_library
         from benchstick.recipes.parser import read
 
-        file = library.find(name, home)
+        file = recipe_library.find(name, home)
         recipe = read(file.raw(), file.file)
         medium = body.get("medium")
         to_token(medium)
@@ -50,10 +50,10 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
 
     begin = why_not = None
     if settings.autostart:
-        from benchstick.recipes import library
+        from benchstick.qa import recipe_library
         from benchstick.recipes.parser import RecipeMistakes, read
 
-        file = library.find(settings.autostart_recipe, home)
+        file = recipe_library.find(settings.autostart_recipe, home)
         raw = file.raw()
         try:
             recipe = read(raw, file.file)
@@ -74,12 +74,12 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
 
 def problem(settings: Settings, home: Path) -> str | None:
     """Why the recipe of `autostart` starts no test; None also where none is set."""
-    from benchstick.recipes import library
+    from benchstick.qa import recipe_library
 
     if not settings.autostart:
         return None
     try:
-        return pin_problem(settings, library.find(settings.autostart_recipe, home).raw())
+        return pin_problem(settings, recipe_library.find(settings.autostart_recipe, home).raw())
     except BadInput as error:
         return f"autostart: {error.message}"
 

@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.plain import storable
 from benchstick.recipes import describe
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.recipes.shelf import Shelved
-from benchstick.store.run_results import storable
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.plain import storable
 from benchstick.plan.request import OWN
 from benchstick.plan.run_queue import entries_of
 from benchstick.plan.states import EntryState, QueueState, RequestState
-from benchstick.store import agent_requests, locks, run_reader, run_results
+from benchstick.store import agent_requests, locks, run_reader
 from benchstick.store.database import transaction, utc_now
 
 SCHEMA = "benchstick/queue/2"
@@ -129,7 +130,7 @@ def end(db: sqlite3.Connection, number: int, state: QueueState, reason: str | No
         )
         db.execute(
             "UPDATE queues SET state = ?, reason = ?, ended_utc = ? WHERE number = ?",
-            (state, run_results.storable(reason), utc_now(), number),
+            (state, storable(reason), utc_now(), number),
         )
 
 

@@ -26,8 +26,3 @@ class Sample:
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
-
-
-def storable(text: str | None) -> str | None:
-    """`text` with what is no Unicode (bytes of odd file names) escaped, as SQLite demands."""
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")

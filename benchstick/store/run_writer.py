@@ -15,10 +15,11 @@ from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.figure import Figure
+from benchstick.plan.plain import storable
 from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
-from benchstick.store.run_results import Sample, storable
+from benchstick.store.run_results import Sample
 
 _P = ParamSpec("_P")
 

@@ -23,12 +23,11 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.states import GuardState
-from benchstick.qa import parallel_drives
+from benchstick.qa import parallel_drives, recipe_library
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.qa.parallel_drives import DriveRequest
-from benchstick.recipes import library
 from benchstick.recipes.parser import read
 from benchstick.store import database, export, live_progress, run_writer, settings, verdicts
 from tests.hardware.playback import CASES, expand
@@ -304,7 +303,10 @@ limit = [{ fact = "transport", op = "==", value = ["usb-uas", "usb-bot"] }]
 stop = [{ errors = 3 }]
 after = { eject = true }
 """
-    texts = [(several, "several.toml"), *((item.raw(), item.file) for item in library.shelved())]
+    texts = [
+        (several, "several.toml"),
+        *((item.raw(), item.file) for item in recipe_library.shelved()),
+    ]
     assert len(texts) > 3
     for raw, file in texts:
         recipe = read(raw, file)

@@ -15,8 +15,8 @@ from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.plan import recipe_names
 from benchstick.qa import autostart as hands
-from benchstick.qa import autostart_rules
-from benchstick.recipes import library, ready, shelf
+from benchstick.qa import autostart_rules, recipe_library
+from benchstick.recipes import ready, shelf
 from benchstick.recipes.parser import read
 from benchstick.store import bays, database, qa_station, settings
 from tests.unit.test_hands import drive
@@ -97,22 +97,22 @@ def test_one_that_is_in_the_store_replaces_nothing(
     """Kept by an older bench, or before an update brought a recipe of that name."""
     upload(home, name)
     for ours in ready.names():
-        assert library.find(ours, home).raw() == ready.raw(ours)
-    aside = library.find(f"uploaded:{name}", home)
+        assert recipe_library.find(ours, home).raw() == ready.raw(ours)
+    aside = recipe_library.find(f"uploaded:{name}", home)
     assert (aside.origin, aside.text) == ("uploaded", EVIL)
     # It is shown, and can be removed.
     assert cli.invoke(["recipe", "show", f"uploaded:{name}", "--toml"]) == 0
     assert capsys.readouterr().out == EVIL
     assert cli.invoke(["recipe", "remove", f"uploaded:{name}"]) == 0
-    assert len(library.shelved(home)) == len(ready.names())
+    assert len(recipe_library.shelved(home)) == len(ready.names())
 
 
 def test_a_recipe_that_comes_to_the_stick_later_keeps_its_name(home: Path) -> None:
     upload(home, "shop")
-    assert library.find("shop", home).origin == "uploaded"
+    assert recipe_library.find("shop", home).origin == "uploaded"
     on_stick("shop.toml")
-    assert library.find("shop", home).origin == "stick"
-    assert library.find("uploaded:shop", home).text == EVIL
+    assert recipe_library.find("shop", home).origin == "stick"
+    assert recipe_library.find("uploaded:shop", home).text == EVIL
 
 
 def test_a_file_in_the_folder_is_not_taken_for_a_recipe_of_the_bench(
@@ -228,7 +228,7 @@ def test_the_line_for_the_settings_is_printed(
     upload(home, "shop", MINE)
     assert cli.invoke(["recipe", "show", name, "--pin"]) == 0
     line = capsys.readouterr().out
-    digest = hashlib.sha256(library.find(name, home).raw()).hexdigest()
+    digest = hashlib.sha256(recipe_library.find(name, home).raw()).hexdigest()
     assert tomllib.loads(line) == {"autostart": f"{name}@sha256:{digest}"}
     config = settings.read(line, "test")
     assert (config.autostart_recipe, config.autostart_sha256) == (name, digest)

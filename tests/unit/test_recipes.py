@@ -17,7 +17,8 @@ from benchstick.errors import BadInput
 from benchstick.plan import run_queue
 from benchstick.plan.recipe_names import MOST_BYTES
 from benchstick.plan.units import parse_duration
-from benchstick.recipes import describe, library, preconditions, ready, shelf
+from benchstick.qa import recipe_library
+from benchstick.recipes import describe, preconditions, ready, shelf
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.suites import registry
@@ -477,17 +478,17 @@ def test_a_recipe_is_kept_and_removed_as_in_the_page(
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
     assert cli.invoke(["recipe", "add", str(path)]) == 0
     assert cli.invoke(["recipe", "add", str(path), "--name", "other"]) == 0
-    recipes = {item.name: item for item in library.shelved(bench_home)}
+    recipes = {item.name: item for item in recipe_library.shelved(bench_home)}
     assert (recipes["shop"].origin, recipes["shop"].raw()) == ("uploaded", SMALL.encode())
     path.write_text(f"speed = 1\n{SMALL}")
     capsys.readouterr()
     assert cli.invoke(["recipe", "add", str(path)]) == 2
     assert capsys.readouterr().err.startswith(f"{path}:1: 'speed': no such key; ")
     assert cli.invoke(["recipe", "add", str(path), "--name", "Not So"]) == 2
-    assert {item.name: item for item in library.shelved(bench_home)}["shop"].text == SMALL
+    assert {item.name: item for item in recipe_library.shelved(bench_home)}["shop"].text == SMALL
     for code in (0, 2):
         assert cli.invoke(["recipe", "remove", "shop"]) == code
-    names = [item.name for item in library.shelved(bench_home)]
+    names = [item.name for item in recipe_library.shelved(bench_home)]
     assert "shop" not in names and "other" in names
     assert cli.invoke(["recipe", "remove", "full-review"]) == 2
 

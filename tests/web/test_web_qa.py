@@ -18,7 +18,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.plan.states import RequestState
-from benchstick.recipes import event_lines, library, outputs, ready, shelf
+from benchstick.qa import recipe_library
+from benchstick.recipes import event_lines, outputs, ready, shelf
 from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.bays import Slot
@@ -335,7 +336,7 @@ def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
 ) -> None:
     verdict = copy.deepcopy(test_recipe_outputs.verdicts()[0])
     verdict["runs"], verdict["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
-    raw = library.find("full-review", bench.home).raw()
+    raw = recipe_library.find("full-review", bench.home).raw()
     with contextlib.closing(open_writer(bench.home)) as db:
         verdict["recipe"] = {
             "name": "Review",
