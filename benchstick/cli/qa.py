@@ -213,11 +213,7 @@ def _tell(
         reasons = [*([] if another is None else [another]), *preconditions.reasons(recipe, facts)]
         cost = ""
         if not reasons:
-            requests = [
-                RunRequest(suite=entry.suite, drive=_selector(drive), params=entry.params,
-                    target=entry.target, fs=entry.fs, scale=entry.scale)
-                for entry in recipe.entries
-            ]  # fmt: skip
+            requests = [entry.request(_selector(drive)) for entry in recipe.entries]
             try:
                 plans = _plans(requests, drive)
                 cost = cost_text(plans)

@@ -26,7 +26,10 @@ from benchstick.suites.interface import Suite
 
 @dataclass(frozen=True)
 class Options:
-    """The options for suites; names in `params` are `NAME` or `SUITE.NAME`."""
+    """The options for suites; names in `params` are `NAME` or `SUITE.NAME`.
+
+    Not a `RunRequest`: of several suites each takes only the options that it knows.
+    """
 
     params: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None

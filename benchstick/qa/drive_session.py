@@ -58,8 +58,11 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request: the parsed recipe, the drive by its code, and its identity
-    when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names of
+    """The request for a whole recipe on one drive, for the process that tests it. A `RunRequest` is
+    for one run; this process makes one for each suite, after it has looked at the drive itself.
+
+    It has the parsed recipe, the drive by its code, and its identity when it was chosen (identity
+    key, diskseq, the medium's token). `bench_ports` has the names of
     the bench's ports by port; `erase` is the code that a user typed; `per_controller` how many
     drives of one controller are tested at once; `own_folders` whether the recipe may name folders
     of this machine: only in requests of the command line."""
@@ -193,10 +196,9 @@ class DriveTest:
 
     def _requests(self, drive: Drive) -> list[RunRequest]:
         return [
-            RunRequest(
-                suite=entry.suite, drive=self.ask.drive, params=entry.params, target=entry.target,
-                fs=entry.fs, scale=entry.scale, drive_key=drive.identity.key(),
-                diskseq=drive.diskseq, medium=drive.medium.text if drive.medium else None,
+            entry.request(
+                self.ask.drive, drive_key=drive.identity.key(), diskseq=drive.diskseq,
+                medium=drive.medium.text if drive.medium else None,
                 own_folders=self.ask.own_folders,
             )
             for entry in self.recipe.entries

@@ -33,7 +33,8 @@ _EVERY = 0.2
 
 @dataclass(frozen=True)
 class DriveRequest:
-    """A drive and the request for it."""
+    """A drive as it was scanned and the request for it. Only the request goes to the other process;
+    the drive is for the verdict that this one stores when the other gives none."""
 
     drive: Drive
     ask: Ask

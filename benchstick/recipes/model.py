@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchstick.plan.request import RunRequest
+
 SCHEMA = "benchstick/recipe/1"
 OPERATORS = (">=", "<=", "==", "~")
 FIGURE, FACT, CHANGE, PEAK = "figure", "fact", "change", "peak"
@@ -18,8 +20,9 @@ Value = float | str | bool
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One suite of a recipe; a preset's parameters, target, filesystem and scale are already among
-    its own. `exclusive`: no other drive is tested at the same time."""
+    """One suite of a recipe, for any drive; a preset's parameters, target, filesystem and scale are
+    already among its own. `exclusive`: no other drive is tested at the same time. It is a part of
+    the recipe's document, and becomes a `RunRequest` when there is a drive."""
 
     suite: str
     preset: str | None
@@ -29,6 +32,13 @@ class Entry:
     scale: float | None
     exclusive: bool
     line: int
+
+    def request(self, drive: str, **more: Any) -> RunRequest:
+        """The request for a run of this suite; `more` are other fields of it."""
+        return RunRequest(
+            suite=self.suite, drive=drive, params=self.params, target=self.target, fs=self.fs,
+            scale=self.scale, **more,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

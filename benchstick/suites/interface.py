@@ -19,6 +19,9 @@ from benchstick.plan.steps import Fio, Plan
 class PlanRequest:
     """A suite's input for a plan: a drive's facts (its JSON) and the user's parameters, checked.
 
+    Not a `RunRequest`, which has texts and a selector: here the drive is known, the parameters have
+    their types, and each default is in its place. `suites.registry.make_plan` makes one of it.
+
     `sets` are the user's own file sets (a folder or a manifest), empty for the built-in ones; `ram`
     the bytes of RAM that sources may take. `user_params` names the parameters that the user wrote.
     """

@@ -16,7 +16,10 @@ from benchstick.errors import BadInput
 
 @dataclass(frozen=True)
 class Preset:
-    """Parameters, target, filesystem and scale that differ from the suite's defaults."""
+    """Parameters, target, filesystem and scale that differ from the suite's defaults.
+
+    A choice that a suite offers, not a request: those who take it put it into a `RunRequest`.
+    """
 
     name: str
     title: str

@@ -42,11 +42,7 @@ def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each suite with its cost on this drive, or `reason` it cannot be run there."""
     runs = []
     for entry in recipe.entries:
-        run_request = RunRequest(
-            drive=drive["code"], suite=entry.suite, params=entry.params, target=entry.target,
-            fs=entry.fs, scale=entry.scale,
-        )  # fmt: skip
-        cost = cost_of(run_request, drive)
+        cost = cost_of(entry.request(drive["code"]), drive)
         has_cost = isinstance(cost, Cost)
         runs.append({
             "suite": entry.suite,
