@@ -21,11 +21,9 @@ from benchstick import cli
 from benchstick.agent.agent import Agent
 from benchstick.analysis.run_timeline import session
 from benchstick.errors import BadInput, StoreFailed
-from benchstick.paths import make_run_folder
 from benchstick.reports import bundle, record, run_report
 from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
-from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
 from tests.web.watched import Watched
 from webui.auth import request_guard
@@ -595,15 +593,3 @@ def test_the_command_exports_and_imports(
     (tmp_path / "bad.zip").write_bytes(b"x")
     assert cli.invoke(["import", str(tmp_path / "bad.zip")]) == 2
     assert not (tmp_path / "none").exists()
-
-
-def test_a_store_of_an_older_program_is_still_read(bench: Bench, tmp_path: Path) -> None:
-    folder = tmp_path / "old"
-    make_run_folder()
-    with contextlib.closing(open_writer(folder)) as db:
-        story = sample.start(folder, db, "cdm", sample.practice(), params={"passes": "1"})
-        number = story.finish()
-        db.executescript("DROP TABLE imports")
-    with contextlib.closing(open_reader(folder)) as db:
-        assert run_reader.run_json(db, number)["imported"] is None
-        assert imported_runs.imported(db, [number]) == frozenset()

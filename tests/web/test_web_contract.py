@@ -18,6 +18,7 @@ import pytest
 from flask import Flask
 
 from benchstick.store.database import open_writer
+from tests.host.bench import HANGS
 from tests.web import every_page
 from tests.web.api_document import OPERATIONS
 from tests.web.conftest import Bench, SignedIn, served
@@ -77,7 +78,7 @@ def test_the_server_answers_as_the_document_says(
          "--generation-deterministic", "--no-shrink",
          "--generation-with-security-parameters", "false", "--continue-on-failure", "--no-color"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": ".", "SCHEMATHESIS_HOOKS": "bundles"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=HANGS, check=False,
     )  # fmt: skip
     print(process.stdout, process.stderr)
     assert process.returncode == 0
