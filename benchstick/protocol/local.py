@@ -207,12 +207,10 @@ class LocalBench(Bench):
         return None if row is None else run_reader.shown_state(self._reader, row)
 
     def run(self, number: int) -> StoredRun | None:
-        row = self._row(number)
-        if row is None:
+        if self._row(number) is None:
             return None
-        document = run_reader.run_json(self._reader, number)
         figures = run_reader.figures_of(self._reader, number)
-        document["state"] = run_reader.shown_state(self._reader, row)
+        document = run_reader.run_json(self._reader, number, figures)
         bottlenecks.put_into(document["drive"])
         return StoredRun(document, figures)
 

@@ -1,6 +1,6 @@
 """The unit of temperatures in documents of older programs, which was `C`.
 
-The migration `temperature_unit`, bundles and stores that are read without a migration use it.
+The migration `temperature_unit` and the import of bundles use it.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
@@ -127,8 +128,11 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]
     return [dict(row) for row in rows]
 
 
-def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The `benchstick/run/2` document of one run, samples apart."""
+def run_json(
+    db: sqlite3.Connection, number: int, figures: Sequence[Figure] | None = None
+) -> dict[str, Any]:
+    """The `benchstick/run/2` document of one run, samples apart. `figures`: its results, where the
+    caller has read them."""
     row = find_run(db, number)
     steps = db.execute(
         "SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)
@@ -168,7 +172,9 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
             }
             for step in steps
         ],
-        "results": [figure.to_json() for figure in figures_of(db, number)],
+        "results": [
+            figure.to_json() for figure in (figures_of(db, number) if figures is None else figures)
+        ],
         "temperatures": temperatures_of(db, number),
         "events": [dict(item) for item in events],
     }

@@ -19,6 +19,8 @@ from webui.forms.run_requests import cost_of, draft, request_from_form, request_
 
 # States of queues with runs still to come.
 OPEN_STATES = ("waiting", "open")
+# The text and the tag of each state, for the script that follows a queue.
+_STATES = {state: (word(state), tag_of(state)) for state in (*QueueState, *EntryState, *RunState)}
 _LEFT_OUT = ("taken_out", "not_started")
 
 
@@ -113,9 +115,7 @@ def build_view(number: int) -> dict[str, Any]:
         suite = registry.all_suites().get(str(entry["suite"]))
         entry["title"] = suite.title if suite is not None else entry["suite"]
         entry["text"] = request_text(run_request, drive) if suite and run_request and drive else ""
-    queue["states"] = {
-        state: [word(state), tag_of(state)] for state in (*QueueState, *EntryState, *RunState)
-    }
+    queue["states"] = _STATES
     queue["title"] = queue["drive"]["code"]
     if drive is not None:
         queue["title"] = drive_title(drive)

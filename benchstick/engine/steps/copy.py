@@ -44,15 +44,20 @@ def do_copy(work: Work, step: Copy) -> StepOutcome:
     copy = source.write if step.direction == "write" else source.read
     with _report_of_stop(work.current.artifacts), work.measured(detail):
         report = copy(work.target.folder, options)
-    work.check_cancelled()
-    work.filesets.not_copied |= report.errors.keys()
-    work.current.artifacts.document("copy.json", report.to_json())
-    work.current.artifacts.text("stdout", report.summary() + "\n")
+    _store_report(work, work.current.artifacts, report)
     reason = _copy_distrust(work, step, report, detail)
     detail["copy"] = {
         key: value for key, value in report.to_json().items() if key not in ("files", "errors")
     }
     return StepOutcome(figures=_copy_figures(work, step, report, reason, detail), detail=detail)
+
+
+def _store_report(work: Work, artifacts: StepFolder, report: CopyReport) -> None:
+    """Store the report of a measured copy that came to its end."""
+    work.check_cancelled()
+    work.filesets.not_copied |= report.errors.keys()
+    artifacts.document("copy.json", report.to_json())
+    artifacts.text("stdout", report.summary() + "\n")
 
 
 @contextlib.contextmanager
@@ -121,9 +126,15 @@ def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) 
 
 
 def _copy_figures(
-    work: Work, step: Copy, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
+    work: Work,
+    step: Copy | CopyWithin,
+    report: CopyReport,
+    reason: str | None,
+    detail: Mapping[str, Any],
 ) -> list[Figure]:
     rest = _copy_detail(work.filesets.sets[step.set_name], report, detail)
+    if isinstance(step, CopyWithin):
+        rest["totals"] = {"read_bytes": report.bytes, "write_bytes": report.bytes}
     return [
         figure_of_pass(work, step, quantity, value, unit, reason, rest)
         for quantity, value, unit in (
@@ -163,12 +174,9 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
             cancel=work.cancel,
             progress=_progress(work),
         )
-    work.check_cancelled()
-    work.filesets.not_copied |= report.errors.keys()
-    work.current.artifacts.document("copy.json", report.to_json())
-    work.current.artifacts.text("stdout", report.summary() + "\n")
+    _store_report(work, work.current.artifacts, report)
     reason = _within_distrust(work, step, report, detail)
-    return StepOutcome(figures=_within_figures(work, step, report, reason, detail), detail=detail)
+    return StepOutcome(figures=_copy_figures(work, step, report, reason, detail), detail=detail)
 
 
 def _within_distrust(
@@ -189,19 +197,3 @@ def _within_distrust(
         if reason:
             return f"{side.split('_')[0]}: {reason}"
     return None
-
-
-def _within_figures(
-    work: Work, step: CopyWithin, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
-) -> list[Figure]:
-    rest = {
-        **_copy_detail(work.filesets.sets[step.set_name], report, detail),
-        "totals": {"read_bytes": report.bytes, "write_bytes": report.bytes},
-    }
-    return [
-        figure_of_pass(work, step, quantity, value, unit, reason, rest)
-        for quantity, value, unit in (
-            (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
-            (TIME, report.seconds, "s"),
-        )
-    ]
