@@ -177,13 +177,16 @@ def show_console(folder: Path) -> None:
 def run_folder() -> Iterator[Path]:
     """A folder for this boot's drives and sockets; those that a killed run left are removed."""
     CACHE.mkdir(exist_ok=True)
-    for old in CACHE.glob("vm-run-*"):
-        with contextlib.suppress(OSError), (old / "lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(old)
-    folder = Path(tempfile.mkdtemp(prefix="vm-run-", dir=CACHE))
-    with (folder / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as held:
+        # A new folder is not locked yet: nobody may remove folders until it is.
+        with (CACHE / "vm-run.lock").open("a") as folders:
+            fcntl.flock(folders, fcntl.LOCK_EX)
+            for old in CACHE.glob("vm-run-*"):
+                with contextlib.suppress(OSError), (old / "lock").open("wb") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(old)
+            folder = Path(tempfile.mkdtemp(prefix="vm-run-", dir=CACHE))
+            fcntl.flock(held.enter_context((folder / "lock").open("wb")), fcntl.LOCK_EX)
         try:
             yield folder
         except GuestLost as error:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -330,3 +331,22 @@ def test_vms_on_other_processors_run_side_by_side_and_others_wait(tmp_path: Path
         for one in started:
             one.kill()
             one.communicate()
+
+
+def test_vms_that_start_together_keep_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each one removes what a killed one left, and never the folder of one that just starts."""
+    monkeypatch.setattr(vm_run, "CACHE", tmp_path)
+    monkeypatch.setattr(vm_run, "LOGS", ())
+    (tmp_path / "vm-run-killed").mkdir()
+
+    def boots() -> None:
+        for _ in range(50):
+            with vm_run.run_folder() as folder:
+                assert (folder / "lock").exists()
+
+    with ThreadPoolExecutor(8) as pool:
+        for boot in [pool.submit(boots) for _ in range(8)]:
+            boot.result()
+    assert list(tmp_path.glob("vm-run-*")) == []
