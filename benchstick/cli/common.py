@@ -22,8 +22,8 @@ from benchstick.store import database
 
 def print_json(document: Any) -> None:
     """The document alone on stdout."""
-    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
-    sys.stdout.write("\n")
+    # In one piece: `PlainStream` looks through each piece that is written.
+    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def need_root(what: str) -> None:

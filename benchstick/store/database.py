@@ -49,6 +49,11 @@ def migrations() -> tuple[str, ...]:
     return tuple((folder / name).read_text(encoding="utf-8") for name in names)
 
 
+def schema() -> str:
+    """The script that makes a new store of the last version."""
+    return (resources.files("benchstick.store") / "schema.sql").read_text(encoding="utf-8")
+
+
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """`BEGIN IMMEDIATE` to `COMMIT`; `ROLLBACK` on any error. Store errors become StoreFailed."""
@@ -209,7 +214,10 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
         )
     if 0 < version < len(scripts):
         _copy_aside(db, Path(f"{path}.v{version}"))
-    if version < len(scripts):
+    if version == 0:
+        bench = f"INSERT INTO meta (key, value) VALUES ('bench', '{uuid.uuid4()}');"
+        _apply(db, f"{schema()}\n{bench}", len(scripts))
+    elif version < len(scripts):
         _apply_from(db, version)
 
 
@@ -257,10 +265,6 @@ def _apply(db: sqlite3.Connection, script: str, version: int) -> None:
         # Another process may have migrated between the look and the lock.
         if int(db.execute("PRAGMA user_version").fetchone()[0]) < version:
             raise
-    if version == 1:
-        db.execute(
-            "INSERT OR IGNORE INTO meta (key, value) VALUES ('bench', ?)", (str(uuid.uuid4()),)
-        )
 
 
 def open_reader(home: Path) -> sqlite3.Connection:
@@ -302,16 +306,13 @@ def _migrated_copy(db: sqlite3.Connection, version: int) -> sqlite3.Connection:
 
 
 def _version_made(db: sqlite3.Connection) -> int:
-    """The store's version, once its maker is through: each migration is a transaction of its own.
-    A lower one where it went no further for `MAKING_SECONDS`."""
-    first = last = int(db.execute("PRAGMA user_version").fetchone()[0])
+    """The store's version; one that is being made is waited for, `MAKING_SECONDS` at most."""
     deadline = time.monotonic() + MAKING_SECONDS
-    while first == 0 and last < len(migrations()) and time.monotonic() < deadline:
+    while not (version := int(db.execute("PRAGMA user_version").fetchone()[0])):
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.05)
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > last:
-            last, deadline = version, time.monotonic() + MAKING_SECONDS
-    return last
+    return version
 
 
 def open_for_web(home: Path) -> sqlite3.Connection:

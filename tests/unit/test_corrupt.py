@@ -30,6 +30,7 @@ from benchstick.recipes.codes import Reason
 from benchstick.store import agent_requests, database, export, imported_runs, run_reader, run_writer
 from tests.results import named, results_from
 from tests.unit import test_compare, test_verdicts
+from tests.unit.old_stores import as_version
 
 Json = dict[str, Any]
 Make = Callable[..., Json]
@@ -200,15 +201,14 @@ NEW_TABLES = {
 
 def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
     """The store as the version before wrote it."""
-    scripts = database.migrations()
-    monkeypatch.setattr(database, "migrations", lambda: scripts[:15])
-    return database.open_writer(home)
+    with monkeypatch.context() as old:
+        as_version(old, 15)
+        return database.open_writer(home)
 
 
 def test_runs_of_an_older_store_get_the_state_of_their_event(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripts = database.migrations()
     with contextlib.closing(older(bench_home, monkeypatch)) as db:
         for at, (state, code, reason, bad) in enumerate(
             [
@@ -250,7 +250,6 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
         indexes = {row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'runs'"
         )}  # fmt: skip
-    monkeypatch.setattr(database, "migrations", lambda: scripts)
     # The page reads a store that is not migrated yet.
     with contextlib.closing(database.open_reader(bench_home)) as db:
         assert len(run_reader.run_json(db, 1)["corrupt"]) == 2

@@ -66,7 +66,7 @@ def test_links_of_templates_to_headings_lead_to_one() -> None:
 
 def states_of(table: str) -> set[str]:
     """The states that the store allows a row of this table."""
-    sql = (ROOT / "benchstick/store/migrations/001_first_tables.sql").read_text(encoding="utf-8")
+    sql = (ROOT / "benchstick/store/schema.sql").read_text(encoding="utf-8")
     body = sql.split(f"CREATE TABLE {table} (")[1]
     match = re.search(r"state IN\s*\(([^)]*)\)", body)
     assert match is not None
@@ -76,7 +76,7 @@ def states_of(table: str) -> set[str]:
 def test_the_glossary_has_the_words_of_the_code() -> None:
     words = set(re.findall(r"[\w-]+", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")))
     expected = {*TRANSPORTS, "free", "locked", "protected", "inconclusive", "waiting", "taken"}
-    expected |= states_of("runs") | states_of("figures") | states_of("answers")
+    expected |= states_of("runs") | states_of("results") | states_of("answers")
     assert sorted(expected - words) == []
 
 

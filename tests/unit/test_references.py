@@ -13,6 +13,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.tabular_input import line_of
 from benchstick.store import database, reference_results, spec_sheets
 from benchstick.suites.reference_results import MOST, Reference, read
+from tests.unit.old_stores import as_version
 
 HEAD = "drive,suite,result,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
@@ -159,9 +160,8 @@ def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
 def test_a_store_that_is_not_migrated_yet_has_none(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every = database.migrations()
     with monkeypatch.context() as old:
-        old.setattr(database, "migrations", lambda: every[:3])
+        as_version(old, 3)
         database.open_writer(bench_home).close()
     with contextlib.closing(database.open_reader(bench_home)) as db:
         assert reference_results.list_references(db) == []

@@ -6,6 +6,7 @@ import contextlib
 import re
 import sqlite3
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from benchstick.store import (
     run_writer,
 )
 from tests.results import named
+from tests.unit.old_stores import as_version
 
 Make = Callable[..., dict[str, Any]]
 
@@ -123,6 +125,33 @@ def test_a_newer_store_is_refused_and_unchanged(bench_home: Path) -> None:
     assert (bench_home / "store.db").read_bytes() == before
 
 
+def objects_of(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """(type, name, SQL) of all tables and indexes, without comments, quotes and white space."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return {
+        (kind, name, re.sub(r"--[^\n]*|[\s\"]", "", sql).replace("`", ""))
+        for kind, name, sql in rows
+    }
+
+
+def test_a_new_store_has_the_tables_that_the_migrations_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as old:
+        as_version(old, 1)
+        database.open_writer(tmp_path / "old").close()
+    with (
+        contextlib.closing(database.open_writer(tmp_path / "old")) as migrated,
+        contextlib.closing(database.open_writer(tmp_path / "new")) as new,
+    ):
+        assert objects_of(new) == objects_of(migrated)
+        tables = {name for kind, name, _ in objects_of(new) if kind == "table"}
+        for table in tables - {"meta", "sqlite_sequence"}:
+            assert migrated.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
+        bench = "SELECT value FROM meta WHERE key = 'bench'"
+        assert uuid.UUID(new.execute(bench).fetchone()[0])
+
+
 def test_a_migration_copies_the_store_first(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,9 +187,8 @@ def test_requests_and_their_answers_survive_a_new_table(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """002: the answers refer to the requests, and the numbers continue after the last one."""
-    every = database.migrations()
     with monkeypatch.context() as old:
-        old.setattr(database, "migrations", lambda: every[:1])
+        as_version(old, 1)
         with contextlib.closing(database.open_writer(bench_home)) as db:
             for kind in ("run", "cancel", "run"):
                 agent_requests.add_request(db, kind, {"of": kind})

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+import vm_machine
 
 from .conftest import CLONE, VM_LOST, Outcome, RunVm, StartVm
 
@@ -41,6 +42,7 @@ print(json.dumps({
     'benchstick': subprocess.run(['which', 'python'], capture_output=True, text=True).stdout,
     'modules': sorted(os.listdir('/lib/modules')),
     'udev': subprocess.run(['udevadm', 'control', '--ping']).returncode,
+    'clock': open('/sys/devices/system/clocksource/clocksource0/current_clocksource').read(),
 }))
 """
 
@@ -113,6 +115,9 @@ def test_surroundings(outcome: Outcome) -> None:
     assert facts["run_benchstick"] is False
     assert facts["udev"] == 0
     assert {"io", "memory"} <= set(facts["controllers"])  # type: ignore[call-overload]
+    # Not the emulated HPET, whatever else the host does, where its counter is constant.
+    clocks = ("tsc\n", "kvm-clock\n") if vm_machine.tsc_khz() else (facts["clock"],)
+    assert facts["clock"] in clocks
 
 
 def test_kernel_is_debians_and_only_the_guests(outcome: Outcome) -> None:
