@@ -85,8 +85,8 @@ class Drawing:
 
 def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
     """Every GET address there is on a bench with these runs. BenchError for a rule without one."""
-    named = every_page.paths(numbers).items()
-    pages = [path for name, path in named if name not in _ERRORS]
+    named_paths = every_page.paths(numbers).items()
+    pages = [path for name, path in named_paths if name not in _ERRORS]
     # The page where one chooses a drive has the JSON version of the drives.
     versions = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
     pages += [path for path in versions if _rule_of(app, path)]
@@ -255,11 +255,11 @@ def run() -> int:
     print_table(timings)
     print_drawings(drawings)
     pages = [item for item in timings if not item.is_file]
-    missed = [item for item in pages if item.missed]
+    misses = [item for item in pages if item.missed]
     worst = max(pages, key=lambda item: item.ms)
     files = sum(item.ms > MOST_MS for item in timings if item.is_file)
     print(
-        f"\n{'MISSED' if missed else 'ok    '}  {len(missed)} of {len(pages)} pages and answers "
+        f"\n{'MISSED' if misses else 'ok    '}  {len(misses)} of {len(pages)} pages and answers "
         f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (claim: none); the slowest "
         f"{worst.ms:.0f} ms: {worst.path}\n"
         f"        of {len(timings) - len(pages)} files of whole records {files} take more"
@@ -272,4 +272,4 @@ def run() -> int:
         f"than {MOST_DRAWN_MS:.0f} ms (claim: none); the slowest {last.ms:.0f} ms: {last.path}\n"
         f"        a chart has {most} points at most, of a record of {bench_store.DAY} seconds"
     )
-    return 1 if missed or late else 0
+    return 1 if misses or late else 0

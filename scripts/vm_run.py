@@ -149,13 +149,13 @@ def prepare_initrd(kernel: Path, run: Path, files: dict[str, bytes]) -> Path:
 def boot_files(command: str | None, kernel: Path) -> dict[str, bytes]:
     """The guest's input files: paths, the command, its environment."""
     paths = f"CLONE={shlex.quote(str(CLONE))}\nKERNEL={shlex.quote(str(kernel))}\n"
-    passed = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name.startswith("BENCHSTICK_") and not name.startswith("BENCHSTICK_VM_")
     }
-    passed["TERM"] = os.environ.get("TERM", "dumb")
-    files = {"paths": os.fsencode(paths), "environment": json.dumps(passed).encode()}
+    variables["TERM"] = os.environ.get("TERM", "dumb")
+    files = {"paths": os.fsencode(paths), "environment": json.dumps(variables).encode()}
     if command is None:
         size = shutil.get_terminal_size()
         files["terminal"] = json.dumps([size.lines, size.columns]).encode()

@@ -240,14 +240,14 @@ class SerialLine(logging.Handler):
         poll.register(fd, select.POLLOUT)
         rest = memoryview(line)
         # Keeps lines of another process of the bench out of this one.
-        locked = False
+        has_lock = False
         while rest:
             if self._late():
                 raise TimeoutError(0, "did not take a line in time")
             try:
-                if not locked:
+                if not has_lock:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    locked = True
+                    has_lock = True
                 if poll.poll(_POLL * 1000):
                     rest = rest[os.write(fd, rest) :]
             except BlockingIOError:

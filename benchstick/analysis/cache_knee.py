@@ -220,12 +220,12 @@ class _Search:
         """
         before, level = self.levels[place - 1], self.levels[place]
         last = min(len(self.points), max(level.last, change + 1 + _LEAST_RIGHT))
-        used = [at for at in range(before.first, last) if at != change]
+        indexes = [at for at in range(before.first, last) if at != change]
         calm = calm_logs(self.points[before.first : last], self.noise)
         step, unsure = _step(
-            [float(at) for at in used],
-            [calm[at - before.first] for at in used],
-            [at > change for at in used],
+            [float(at) for at in indexes],
+            [calm[at - before.first] for at in indexes],
+            [at > change for at in indexes],
             self.noise,
         )
         first, end = self.levels[0].speed, self.levels[-1].speed

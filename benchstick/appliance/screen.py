@@ -164,9 +164,9 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
     """Where the page is, and the PIN; the row after."""
     row = 2
     canvas.put(row - 1, 1, "Page", "title")
-    reached = _reached(view)
+    visitor_lines = _reached(view)
     for port in view.ports:
-        for text, style in _port_lines(view, port.cable, port.addresses, reached):
+        for text, style in _port_lines(view, port.cable, port.addresses, visitor_lines):
             canvas.put(row, 2, port.name, limit=_SECOND - 1)
             canvas.put(row, _SECOND, text, style, limit=edge)
             row += 1
@@ -176,10 +176,10 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
     if view.page is None:
         canvas.put(row, 2, "the page is not running", "note", limit=edge)
         return row + 2
-    if not reached and view.page.address not in ("0.0.0.0", "::"):
+    if not visitor_lines and view.page.address not in ("0.0.0.0", "::"):
         canvas.put(row, 2, f"on this machine: {url(view.page.address, view.page.port)}", limit=edge)
         row += 1
-    if view.name and reached:
+    if view.name and visitor_lines:
         canvas.put(row, 2, "by name", limit=edge)
         canvas.put(row, _SECOND, url(view.name, view.page.port), limit=edge)
         row += 1
@@ -194,7 +194,7 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
 
 
 def _port_lines(
-    view: View, cable: bool | None, addresses: Sequence[str], reached: Sequence[str]
+    view: View, cable: bool | None, addresses: Sequence[str], visitor_lines: Sequence[str]
 ) -> list[tuple[str, str]]:
     if cable is False:
         return [("no cable", "dim")]
@@ -202,7 +202,7 @@ def _port_lines(
         return [("off", "dim") if cable is None else ("waiting for an address", "dim")]
     number = view.page.port if view.page else 80
     return [
-        (url(address, number), "strong") if address in reached else (address, "dim")
+        (url(address, number), "strong") if address in visitor_lines else (address, "dim")
         for address in addresses
     ]
 

@@ -158,8 +158,8 @@ class Looker:
 
     def _read_store(self) -> None:
         old = time.monotonic() - self._opened > _REOPEN_SECONDS
-        moved = state.moved_to_ram() != self._in_ram
-        if self._db is not None and (old or moved):
+        is_moved = state.moved_to_ram() != self._in_ram
+        if self._db is not None and (old or is_moved):
             self.close()
         if self._db is None:
             self._db = database.open_reader(paths.data_folder())

@@ -119,7 +119,7 @@ def qa(
         )
         for drive in drives
     ]  # fmt: skip
-    with cancel_on_signals() as cancelled, event_log.opened(config, data_folder()) as send:
+    with cancel_on_signals() as cancel_event, event_log.opened(config, data_folder()) as send:
 
         def tell(texts: Sequence[str]) -> None:
             for line in texts:
@@ -128,11 +128,11 @@ def qa(
 
         tell([
             lines.started_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
-                             labels=labels, scanned=scanned, recipe=recipe.name)
+                             labels=labels, scanned_serial=scanned, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
         results = parallel_drives.carry_out(
-            requests, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
+            requests, data_folder(), cancel_event, lambda item: tell(lines.event_lines(item))
         )
     _write(junit, outputs.junit(results))
     _write(as_csv, outputs.csv_text(results))
@@ -199,7 +199,7 @@ def _tell(
     drives: Sequence[Drive],
     ports: dict[str, str],
     erase: frozenset[str],
-    scanned: str | None,
+    scanned_serial: str | None,
     *,
     dry_run: bool,
 ) -> None:
@@ -209,7 +209,7 @@ def _tell(
     print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
-        another = verdict.serial_mismatch(scanned, facts)
+        another = verdict.serial_mismatch(scanned_serial, facts)
         reasons = [*([] if another is None else [another]), *preconditions.reasons(recipe, facts)]
         cost = ""
         if not reasons:
@@ -220,7 +220,7 @@ def _tell(
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
                     plugged_in = drive.diskseq is not None and drive.diskseq in hotplugs
                     reason = preconditions.why_not_erased(
-                        recipe, facts, bench_ports=ports, plugged=plugged_in,
+                        recipe, facts, bench_ports=ports, is_hotplugged=plugged_in,
                         # The test itself reads it when it is the drive's turn.
                         sample=partial(_sample, drive.name, dry_run),
                     )  # fmt: skip

@@ -65,7 +65,7 @@ def _read(selector: str, layout: str, as_json: bool) -> None:
         raise BadInput(scanners.NEEDS_EXTRA)
     device = scanners.the_one(selector)
     try:
-        grabbed = scanners.Grabbed(device, layout)
+        device_grab = scanners.Grabbed(device, layout)
     except OSError as error:
         # EBUSY: the bench's agent has it, or another program.
         raise BadInput(f"{device.node} ({device.name}): {error.strerror}") from None
@@ -73,12 +73,12 @@ def _read(selector: str, layout: str, as_json: bool) -> None:
     with cancel_on_signals() as stop:
         try:
             while not stop.is_set():
-                for text in grabbed.read(0.25):
+                for text in device_grab.read(0.25):
                     _print(scanners.Scan(text, time.time()), as_json)
         except OSError as error:
             raise BadInput(f"{device.name}: {error.strerror}: was it pulled out?") from None
         finally:
-            grabbed.close()
+            device_grab.close()
 
 
 def _print(scan: scanners.Scan, as_json: bool) -> None:

@@ -210,14 +210,14 @@ class Hold:
         content of the medium must be what it was when it was chosen."""
         ask = Asker(self._query)
         answer = ask(PROBE, self.drive.path, *(("ends",) if compares else ()))
-        probed = parse_probe(answer.text)
-        exclusive = probed.get("exclusive", "")
+        signatures = parse_probe(answer.text)
+        exclusive = signatures.get("exclusive", "")
         if answer.exit_code != 0 or not exclusive:
             raise DriveLost(f"{_who(self.drive)} cannot be opened: {ask.why_not(answer)}")
         token = self.drive.medium
         if compares and token is not None:
             # Where the bench itself keeps the node busy, the content is still as it was.
-            probe_data = {**probed, "exclusive": "ok"} if may_be_busy else probed
+            probe_data = {**signatures, "exclusive": "ok"} if may_be_busy else signatures
             idle = exclusive == "ok" or may_be_busy
             reason = token.difference(medium.from_probe(probe_data), content=idle)
             if reason is not None:
@@ -337,8 +337,8 @@ def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
     """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
     tree = Tree()
     inside = partition_table.look(tree, drive.name, Asker(query))
-    used = protections(drive.name, inside, in_use.read(tree, {drive.name}), but_stick=True)
-    return is_stick(inside) and not used
+    reasons = protections(drive.name, inside, in_use.read(tree, {drive.name}), but_stick=True)
+    return is_stick(inside) and not reasons
 
 
 def _check_guard(drive: Drive, unlock: str | None, over_stick: bool, query: Query) -> None:

@@ -120,9 +120,9 @@ def _is_still(tree: Tree, one: Opened) -> bool:
     return same and _program(tree, one.pid)[1] == one.started
 
 
-def _age(tree: Tree, started: int) -> float:
+def _age(tree: Tree, start_ticks: int) -> float:
     uptime = (tree.text("proc/uptime") or "0").split()[0]
-    return float(uptime) - started / os.sysconf("SC_CLK_TCK")
+    return float(uptime) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _walk(tree: Tree) -> Walk:

@@ -96,10 +96,10 @@ def read(tree: Tree, of: Collection[str] | None = None) -> Claims:
     _btrfs(tree, claims)
     _stacked(tree, claims)
     second_paths = twins.find(tree, disk_names(tree))
-    selected = None
+    selected_disks = None
     if of is not None:
-        selected = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
-    _opened(tree, claims, walk, runners, selected)
+        selected_disks = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
+    _opened(tree, claims, walk, runners, selected_disks)
     _exported(tree, claims, by_devno)
     _boot_paths(tree, claims)
     _second_paths(claims, second_paths)
@@ -264,27 +264,27 @@ def _opened(
     claims: Claims,
     walk: holders.Walk,
     runners: dict[str, set[int]],
-    selected: set[str] | None,
+    selected_disks: set[str] | None,
 ) -> None:
     """Descriptors and mappings of other programs: writing protects, reading is kept apart.
 
-    Only those of the `selected` disks; None: of all disks.
+    Only those of the `selected_disks` disks; None: of all disks.
     """
     disks = {node: _disks_of(tree, node.blocks) for node in {one.node for one in walk.opened}}
     foreign = [
         one
         for one in walk.opened
-        if (selected is None or disks[one.node] & selected)
+        if (selected_disks is None or disks[one.node] & selected_disks)
         and not holders.is_of_bench(
             tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
         )
     ]
-    counted = [
+    counted_files = [
         one
         for one in foreign
         if one.writes or (holders.is_reader(tree, one) and not _is_self(tree, one.pid))
     ]
-    for one in holders.lasting(tree, counted):
+    for one in holders.lasting(tree, counted_files):
         how = "mapped" if one.file.startswith("map_files/") else "open"
         for disk in disks[one.node]:
             if one.writes:

@@ -83,12 +83,12 @@ def reasons(name: str, twins: Sequence[Twin], claims: _Claims, ask: Asker) -> li
     if ask.silent_why is not None and locks.is_locked(name):
         # A run is on: it compared the two before it started.
         return []
-    protected = []
+    reason_list = []
     for twin in twins:
-        used = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)
-        if used and (twin.is_certain or _is_same(name, twin, ask)):
-            protected.append(f"{twin.words}, and {used[0]}")
-    return protected
+        use = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)
+        if use and (twin.is_certain or _is_same(name, twin, ask)):
+            reason_list.append(f"{twin.words}, and {use[0]}")
+    return reason_list
 
 
 def _kernel_use(twin: Twin, claims: _Claims, ask: Asker) -> list[str]:

@@ -297,7 +297,7 @@ class Hands:
     def _tell_start(self, drive: Drive, slot: str | None, ticket: Ticket) -> None:
         self._tell(
             started_line(drive, time=utc_now(), slot=slot, labels=ticket.to_json(),
-                       scanned=ticket.serial)
+                       scanned_serial=ticket.serial)
         )  # fmt: skip
 
     def _finish(self, place: _Place, test: Test) -> Slot:

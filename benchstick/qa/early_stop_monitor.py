@@ -29,12 +29,14 @@ class Watch:
     cancels, when the process that started this one (`parent`) has died, or when a rule is met;
     `reason` is then the rule's."""
 
-    def __init__(self, recipe: Recipe, home: Path, cancelled: threading.Event, parent: int) -> None:
+    def __init__(
+        self, recipe: Recipe, home: Path, cancel_event: threading.Event, parent: int
+    ) -> None:
         self.stop = threading.Event()
         self.reason: Reason | None = None
         self._recipe = recipe
         self._home = home
-        self._cancelled = cancelled
+        self._cancelled = cancel_event
         self._parent = parent
         self._started = time.monotonic()
         self._waited = 0.0

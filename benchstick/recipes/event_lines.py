@@ -66,12 +66,12 @@ def drive_words(drive: Drive) -> dict[str, Any]:
 
 def started_line(
     drive: Drive, *, time: str, slot: str | None, labels: Mapping[str, str | None],
-    scanned: str | None, recipe: str | None = None,
+    scanned_serial: str | None, recipe: str | None = None,
 ) -> str:  # fmt: skip
     """The start of a drive's test."""
     return line_of({
         "time": time, "event": "started", "slot": slot, **drive_words(drive), "recipe": recipe,
-        **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned or None,
+        **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned_serial or None,
     })  # fmt: skip
 
 

@@ -56,8 +56,8 @@ def csv_text(verdicts: Sequence[Json]) -> str:
 
 def csv_row(item: Json) -> dict[str, Any]:
     """The cells of one drive by their column."""
-    drive, judged = item["drive"], item["limits"]
-    states = [one["state"] for one in judged]
+    drive, limit_rows = item["drive"], item["limits"]
+    states = [one["state"] for one in limit_rows]
     return {
         "recipe": item["recipe"]["name"],
         "drive": drive["code"],
@@ -146,10 +146,10 @@ def text_lines(item: Json) -> Iterator[str]:
             yield f"{one['code']}: {one['text']}"
     for one in item["limits"]:
         unit = f" {one['unit']}" if one["unit"] else ""
-        measured = (
+        measured_text = (
             "not measured" if one["measured"] is None else f"{limits.format_value(one['measured'])}"
         )
-        yield f"limit {one['number']} {one['state']}: {one['description']}: {measured}{unit}"
+        yield f"limit {one['number']} {one['state']}: {one['description']}: {measured_text}{unit}"
     for run in item["runs"]:
         yield f"run {run['number']}: {run['suite']} {run['state']}"
     if item["retries"]:

@@ -71,8 +71,8 @@ def read(raw: bytes, where: str) -> Recipe:
     reader = _Reader(TomlLines(text))
     fields = reader.recipe(document)
     if reader.errors or fields is None:
-        ordered = sorted(reader.errors, key=lambda item: item.line or 0)
-        raise RecipeMistakes(where, ordered)
+        errors = sorted(reader.errors, key=lambda item: item.line or 0)
+        raise RecipeMistakes(where, errors)
     digest = hashlib.sha256(raw).hexdigest()
     own = re.sub(r"\.toml$", "", where.rsplit("/", 1)[-1], flags=re.IGNORECASE)
     name = fields.pop("name", None) or own or where
@@ -230,7 +230,7 @@ class _Reader:
         plain = {name: value for name, value in document.items() if name not in _TABLES}
         top = self._table((), plain, _TOP, _TABLES)
         entries = self._each(
-            "suite", document, self._entry, most=run_queue.MOST, needed="what to run"
+            "suite", document, self._entry, most=run_queue.MOST, required_key="what to run"
         )
         suites = list(dict.fromkeys(item.suite for item in entries))
         suite_tables = document.get("suite", [])
@@ -239,7 +239,7 @@ class _Reader:
             suites = []
         limits = self._each(
             "limit", document, lambda path, item: self._limit(path, item, suites),
-            most=MOST_LIMITS, needed="what a drive must meet to pass",
+            most=MOST_LIMITS, required_key="what a drive must meet to pass",
         )  # fmt: skip
         stops = self._each("stop", document, self._stop, most=MOST_STOPS)
         match = self._match(document)
@@ -334,15 +334,15 @@ class _Reader:
         read_one: Callable[[Path, Mapping[str, Any]], Any],
         *,
         most: int,
-        needed: str | None = None,
+        required_key: str | None = None,
     ) -> list[Any]:
         """The result of `read_one` for each `[[name]]`, without those for which it is None."""
         tables = document.get(name, [])
         if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
             self._say((name,), f"{name}: tables are required, as [[{name}]]")
             return []
-        if needed and not tables:
-            self._say((name,), f"{name}: is missing: {needed}, as [[{name}]]")
+        if required_key and not tables:
+            self._say((name,), f"{name}: is missing: {required_key}, as [[{name}]]")
         if len(tables) > most:
             self._say((name, most), f"{name}: {len(tables)} of them; at most {most}")
         items = [read_one((name, at), item) for at, item in enumerate(tables[:most])]
@@ -401,18 +401,18 @@ class _Reader:
         )  # fmt: skip
 
     def _parameters(
-        self, path: Path, params: Mapping[str, Any], declared: tuple[Param, ...]
+        self, path: Path, params: Mapping[str, Any], param_list: tuple[Param, ...]
     ) -> dict[str, str]:
         """The parameters as texts, as on the command line, each checked by its suite."""
         texts = {}
         for name, value in params.items():
-            if name not in {param.name for param in declared}:
-                names = [param.name for param in declared]
+            if name not in {param.name for param in param_list}:
+                names = [param.name for param in param_list]
                 self._unknown((*path, name), name, names, "parameter")
                 continue
             try:
                 text = _param_text(value)
-                parameters.read(declared, {name: text})
+                parameters.read(param_list, {name: text})
                 texts[name] = text
             except BadInput as error:
                 self._say((*path, name), error.message)

@@ -50,8 +50,8 @@ def _row(bar: Bar, top: float) -> Iterator[Shape]:
     name = (
         shortened(bar.name, room * _NAME / _BOLD_WIDER - tail_room, SIZE, "Helvetica-Bold") + tail
     )
-    used = width_of(name, SIZE, "Helvetica-Bold") * _BOLD_WIDER
-    caption = shortened(bar.detail, (room - used - 12) / WIDER, SIZE)
+    name_width = width_of(name, SIZE, "Helvetica-Bold") * _BOLD_WIDER
+    caption = shortened(bar.detail, (room - name_width - 12) / WIDER, SIZE)
     yield Words(_INDENT - 7, base, bar.place, "end")
     yield Words(_INDENT, base, name, colour=INK, bold=mine, whole=bar.whole)
     yield Words(_INDENT + room, base, caption, "end", whole=bar.detail)

@@ -224,11 +224,11 @@ def _claims(document: Json) -> Iterator[Part]:
 
 def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
-    looks, marked = ranking.looks_of(document["runs"]), document["under_test"]
+    looks, run_under_test = ranking.looks_of(document["runs"]), document["under_test"]
     overlays = []
     for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
-            {**line, "name": f"{line['name']}{UNDER_TEST if line['run'] == marked else ''}"}
+            {**line, "name": f"{line['name']}{UNDER_TEST if line['run'] == run_under_test else ''}"}
             for line in drawing.chart["series"]
         ]
         colours = [looks[line["run"]] for line in lines]

@@ -176,11 +176,11 @@ class _Flow:
         self.y += 3
 
     def paragraph(self, part: Text) -> None:
-        noted = part.look in ("note", "bad")
-        indent = 8.0 if noted else 0.0
+        is_note = part.look in ("note", "bad")
+        indent = 8.0 if is_note else 0.0
         for line in wrapped(part.text, ROOM - indent, 9):
             begin = self.take(12)
-            if noted:
+            if is_note:
                 self.page.box(MARGIN, begin, 2.5, 12, INK if part.look == "bad" else DIM)
             colour = DIM if part.look == "dim" else INK
             self.page.text(MARGIN + indent, begin + 9, line, 9, colour=colour)

@@ -45,8 +45,8 @@ class Page:
         if anchor != "start":
             width = width_of(text, size, font)
             x -= width / 2 if anchor == "middle" else width
-        turned = f"1 0 0 -1 {_n(x)} {_n(y)}" if flip else f"1 0 0 1 {_n(x)} {_n(HEIGHT - y)}"
-        self.add(f"BT {_rgb(colour)} rg /{_FONTS[font]} {_n(size)} Tf {turned} Tm ")
+        matrix = f"1 0 0 -1 {_n(x)} {_n(y)}" if flip else f"1 0 0 1 {_n(x)} {_n(HEIGHT - y)}"
+        self.add(f"BT {_rgb(colour)} rg /{_FONTS[font]} {_n(size)} Tf {matrix} Tm ")
         self.parts.append(b"(" + _escaped(encoded(text)) + b") Tj ET")
 
     def rule(self, x: float, y: float, to: float, *, colour: str, width: float = 0.5) -> None:

@@ -51,11 +51,11 @@ def file_title(run: Json, title: str) -> str:
 def result_charts(run: Json) -> list[Chart]:
     """The charts of a run's result, for which no session is needed."""
     result = run["result"] or run.get("partial_result") or {}
-    shared = {item["name"]: item for item in charts.shared(result)}
+    shared_lines = {item["name"]: item for item in charts.shared(result)}
     return [
         Chart(
             item.chart,
-            [shared[one] if isinstance(one, str) else one for one in item.chart["series"]],
+            [shared_lines[one] if isinstance(one, str) else one for one in item.chart["series"]],
             [look for _, look in item.lines],
             item.description,
             item.notes,

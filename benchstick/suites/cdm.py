@@ -270,14 +270,14 @@ def _pass(
     request: PlanRequest, wish: _Wish, test: Test, direction: str, number: int, speed: float
 ) -> Fio:
     label = f"{test.name} {direction}"
-    moved = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
+    byte_count = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
     write_share = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
     pattern = {"read": "read", "write": "write", "mix": "rw"}[direction]
     return Fio(
         name=f"{label}, preparing pass" if number == 0 else f"{label}, pass {number}",
         seconds=wish.time + 0.5,
-        bytes_written=int(moved * write_share),
-        bytes_read=int(moved * (1 - write_share)),
+        bytes_written=int(byte_count * write_share),
+        bytes_read=int(byte_count * (1 - write_share)),
         destroys=request.target == "block" and direction != "read",
         test=label,
         job=Job(

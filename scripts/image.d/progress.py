@@ -83,15 +83,15 @@ class Progress:
         return self.describe(now)
 
     def describe(self, now: float) -> str:
-        passed = now - self.began
+        seconds = now - self.began
         behind = sum(weight(name) for name in self.finished)
         ahead = sum(weight(name) for name in self.todo if name not in self.finished)
         # Two minutes' worth of the table's own pace keep the first estimates sane.
-        pace = (passed + 120) / (behind + 120)
+        pace = (seconds + 120) / (behind + 120)
         number = len(self.packages) - len(self.todo) + len(set(self.finished) & set(self.todo)) + 1
         return (
             f"benchstick: {min(number, len(self.packages))} of {len(self.packages)}: "
-            f"{self.current}; {minutes(passed)} so far, about {minutes(ahead * pace)} to go"
+            f"{self.current}; {minutes(seconds)} so far, about {minutes(ahead * pace)} to go"
         )
 
 

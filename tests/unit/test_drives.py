@@ -272,7 +272,7 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
     assert practice.size_for(16 * gib) == 4 * gib
     assert practice.size_for(20 * gib) == 5 * gib
     assert practice.size_for(1000 * gib) == 8 * gib
-    assert practice.size_for(12 * gib, allocated=4 * gib) == 4 * gib
+    assert practice.size_for(12 * gib, allocated_bytes=4 * gib) == 4 * gib
     with pytest.raises(BadInput, match=r"17\.2 GB.*BENCHSTICK_HOME"):
         practice.size_for(16 * gib - 1)
 

@@ -128,7 +128,7 @@ def sysfs(tmp_path: Path) -> Path:
 
 def test_the_sampler_notices_another_disk_sequence(sysfs: Path) -> None:
     calls: list[bool] = []
-    sampler = Sampler("sdx", interval=0.01, changed=lambda: calls.append(True), sysfs=sysfs)
+    sampler = Sampler("sdx", interval=0.01, on_change=lambda: calls.append(True), sysfs=sysfs)
     sampler.start()
     assert not sampler.drive_lost.wait(0.1)
     (sysfs / "block/sdx/diskseq").write_text("18\n")

@@ -586,12 +586,12 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
         reasons = [item.code for item in preconditions.reasons(recipe, drive)]
         assert ("no-match" not in reasons) == is_for
         reason = preconditions.why_not_erased(
-            recipe, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
+            recipe, drive, bench_ports=["2-1"], is_hotplugged=True, sample=lambda: None
         )
         assert (reason is None) == (is_for and recipe.allow_erase and recipe.erase_used)
         for ports, plugged in (([], True), (["2-1"], False)):
             assert preconditions.why_not_erased(
-                recipe, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
+                recipe, drive, bench_ports=ports, is_hotplugged=plugged, sample=lambda: None
             )
 
 

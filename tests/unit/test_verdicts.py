@@ -428,7 +428,7 @@ def why_not(
     rules: Recipe, drive_facts: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
 ) -> str | None:
     reason = preconditions.why_not_erased(
-        rules, drive_facts, bench_ports=ports, plugged=plugged, sample=lambda: data
+        rules, drive_facts, bench_ports=ports, is_hotplugged=plugged, sample=lambda: data
     )
     assert reason is None or reason.code == "erase-not-allowed"
     return reason.text if reason else None
@@ -502,13 +502,13 @@ def test_no_sample_is_read_where_the_answer_is_known(
     drive_facts["guard"] = {"state": state, "reason": "test"}
     rules = replace(BLANK_ONLY, allow_erase=allow)
     assert preconditions.why_not_erased(
-        rules, drive_facts, bench_ports=("2-1.3",), plugged=True, sample=sample
+        rules, drive_facts, bench_ports=("2-1.3",), is_hotplugged=True, sample=sample
     )
 
 
 def test_erase_not_allowed_is_inconclusive() -> None:
     reason = preconditions.why_not_erased(
-        BLANK_ONLY, drive(), bench_ports=(), plugged=True, sample=lambda: None
+        BLANK_ONLY, drive(), bench_ports=(), is_hotplugged=True, sample=lambda: None
     )
     assert reason is not None
     judgement = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])

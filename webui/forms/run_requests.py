@@ -106,7 +106,7 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[RunRequest]:
     texts = form.getlist("q")
     if len(texts) > run_queue.MOST:
         raise BadInput(f"q: a queue has at most {run_queue.MOST} suites", field="q")
-    shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
+    shared_fields = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
     run_requests = []
     for text in texts:
         try:
@@ -114,7 +114,7 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[RunRequest]:
         except ValueError:
             raise BadInput("q: not a run as the page writes it", field="q") from None
         fields = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
-        run_request = request_from_form(MultiDict([*shared, ("drive", drive), *fields]))
+        run_request = request_from_form(MultiDict([*shared_fields, ("drive", drive), *fields]))
         registry.find(run_request.suite)
         run_requests.append(run_request)
     return run_requests

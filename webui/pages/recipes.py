@@ -87,13 +87,13 @@ def document(name: str) -> dict[str, Any]:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
+    upload_time = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
         "text": text,
         "lines": documents.lines(result),
-        "uploaded_utc": uploaded,
+        "uploaded_utc": upload_time,
     }
 
 
@@ -202,12 +202,12 @@ def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
 def recipe(name: str) -> str:
     recipe = document(name)
     starts, why_not = _autostart()
-    named = name == page_state().settings.autostart_recipe
+    is_autostart = name == page_state().settings.autostart_recipe
     return render_template(
         "recipe.html",
         recipe=recipe,
         autostart=starts,
-        why_not=why_not if named else None,
+        why_not=why_not if is_autostart else None,
         pin=_pin(_find(name)),
     )
 

@@ -147,8 +147,8 @@ def run(number: str) -> str:
 
 def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
-    timed = timed_steps(run["plan"])
-    return any(step["step_index"] in timed for step in run["steps"]) or bench().has_traffic(
+    timed_indexes = timed_steps(run["plan"])
+    return any(step["step_index"] in timed_indexes for step in run["steps"]) or bench().has_traffic(
         run["number"]
     )
 

@@ -120,16 +120,16 @@ def _own_cost(suite: Suite, drive: Mapping[str, Any]) -> tuple[Cost | None, str]
 def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The presets of the suite with their cost, or why they are not available on this drive."""
     for preset in presets.of_suite(run_request.suite):
-        filled = preset_request(preset, run_request.suite, drive)
-        cost = cost_of(filled, drive)
+        preset_values = preset_request(preset, run_request.suite, drive)
+        cost = cost_of(preset_values, drive)
         yield {
             "preset": preset,
-            "query": dict(parse_qsl(draft(filled))),
+            "query": dict(parse_qsl(draft(preset_values))),
             "cost": None if isinstance(cost, str) else cost,
             "reason": cost if isinstance(cost, str) else None,
-            "chosen": same_run(run_request, filled, drive),
+            "chosen": same_run(run_request, preset_values, drive),
             # Not part of the preset: full file sets do not fit on every drive.
-            "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,
+            "scale": f"{preset_values.scale:g}" if preset_values.scale != preset.scale else None,
         }
 
 

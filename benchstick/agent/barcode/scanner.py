@@ -147,16 +147,16 @@ class Scanner(threading.Thread):
     def run(self) -> None:
         """Until `stop`."""
         while not self._stop_event.is_set():
-            grabbed = self._grab()
-            if grabbed is None:
+            device_grab = self._grab()
+            if device_grab is None:
                 self._stop_event.wait(LOOK_EVERY)
                 continue
-            self.state = f"scanner {grabbed.keyboard.name} ({grabbed.keyboard.id})"
-            with contextlib.suppress(OSError), contextlib.closing(grabbed):
+            self.state = f"scanner {device_grab.keyboard.name} ({device_grab.keyboard.id})"
+            with contextlib.suppress(OSError), contextlib.closing(device_grab):
                 while not self._stop_event.is_set():
-                    for text in grabbed.read(0.25):
+                    for text in device_grab.read(0.25):
                         self._take(Scan(text, time.time()))
-            self.state = f"scanner {grabbed.keyboard.name} was pulled out"
+            self.state = f"scanner {device_grab.keyboard.name} was pulled out"
 
     def _grab(self) -> Grabbed | None:
         for keyboard in keyboards():

@@ -213,14 +213,14 @@ def read_output(path: Path) -> tuple[Totals, int]:
     ios = sum(int(side["total_ios"]) for side in sides)
     # Milliseconds: the longer of two directions, as they run at the same time.
     seconds = max(float(side["runtime"]) for side in sides) / 1000
-    weighted = sum(float(side["lat_ns"]["mean"]) * int(side["total_ios"]) for side in sides)
+    weighted_sum = sum(float(side["lat_ns"]["mean"]) * int(side["total_ios"]) for side in sides)
     most = max(float(side["lat_ns"]["max"]) for side in sides) / 1000
     totals = Totals(
         read_bytes=int(job["read"]["io_bytes"]),
         write_bytes=int(job["write"]["io_bytes"]),
         ios=ios,
         seconds=seconds,
-        latency_us=weighted / ios / 1000 if ios else 0.0,
+        latency_us=weighted_sum / ios / 1000 if ios else 0.0,
         max_us=most,
         # fio names a bin by its middle, which may be above the highest latency in it.
         percentiles={name: min(us, most) for name, us in _percentiles(sides).items()},
