@@ -57,7 +57,7 @@ class Interval(NamedTuple):
 class Point(NamedTuple):
     """An interval in which the drive was written to all the time: bytes `start` to `end`, clock
     `t0` to `t1`. `moved` and `seconds` leave out what lay between the intervals of a `calmed`
-    series. `rested`: there was a pause right before it."""
+    series. `has_pause_before`: there was a pause right before it."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class Point(NamedTuple):
     t1: float
     moved: int
     seconds: float
-    rested: bool
+    has_pause_before: bool
 
     @property
     def speed(self) -> float:
@@ -226,7 +226,7 @@ def _without_partial_ends(stretch: list[Point]) -> list[Point]:
         points.pop()
     if points[0].speed < _PARTLY_BELOW * inner[0].speed:
         points.pop(0)
-        points[0] = points[0]._replace(rested=stretch[0].rested)
+        points[0] = points[0]._replace(has_pause_before=stretch[0].has_pause_before)
     return points
 
 
@@ -254,7 +254,7 @@ def _joined(points: Sequence[Point]) -> Point:
         last.t1,
         sum(point.moved for point in points),
         math.fsum(point.seconds for point in points),
-        first.rested,
+        first.has_pause_before,
     )
 
 

@@ -176,7 +176,7 @@ def _slow_down(
         after_mbps=levels[end].speed / 1e6,
         depth=depth,
         # The start of a level is accurate to about one point.
-        in_pause=any(point.rested for point in points[back - 1 : back + 2]),
+        in_pause=any(point.has_pause_before for point in points[back - 1 : back + 2]),
         warming=warming,
         cause="throttling" if warming is not None else "unknown",
     )

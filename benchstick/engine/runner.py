@@ -116,9 +116,9 @@ class Runner:
         self.work_target = plan.target
         self._step_start = 0.0
         self._paces = Paces()
-        self._committed = 0.0
+        self._commit_time = 0.0
         # (the store, the last sample in it); a run may continue in another store.
-        self._stored: tuple[Any, int] = (None, -1)
+        self._last_stored: tuple[Any, int] = (None, -1)
         self._host: dict[str, Any] = {}
         self._controller = ""
         self._queue_settings: dict[str, str] = {}
@@ -406,7 +406,7 @@ class Runner:
             figures=outcome.figures,
             samples=self.work.sampler.take(),
         )
-        self._committed = self.work.now
+        self._commit_time = self.work.now
 
     def _tick(self) -> None:
         """Called after each sample, in the sampler's thread. Must not fail: the record would end.
@@ -435,7 +435,7 @@ class Runner:
         to_come = self.plan.steps[index + 1 :]
         remaining += self._paces.seconds_of(to_come)
         is_upper_bound = any(isinstance(later, Fio) and later.round.number for later in to_come)
-        if work.now - self._committed > COMMIT_EVERY:
+        if work.now - self._commit_time > COMMIT_EVERY:
             self._commit()
         live_progress.publish(
             self.uuid,
@@ -464,11 +464,13 @@ class Runner:
         them. A store to which the run moves during the step gets all of them.
         """
         store = self.record.db
-        fresh = self.work.sampler.pending(self._stored[1] if self._stored[0] is store else -1)
+        fresh = self.work.sampler.pending(
+            self._last_stored[1] if self._last_stored[0] is store else -1
+        )
         if fresh:
             self.record.samples(fresh)
-            self._stored = (store, fresh[-1].n)
-        self._committed = self.work.now
+            self._last_stored = (store, fresh[-1].n)
+        self._commit_time = self.work.now
 
     def _compare_link(self) -> None:
         """Record whether the drive came back with another link during the run."""

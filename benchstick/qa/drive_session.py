@@ -104,12 +104,12 @@ class DriveTest:
         self.ask = ask
         self.recipe = ask.recipe
         self.home = home
-        self.cancelled = cancel_event
+        self.cancel_event = cancel_event
         self.tell = tell
         self.parent = parent
         self._hotplugs = hotplugged.believed()
         # From then on the drive's content is the bench's own.
-        self._destroyed = False
+        self._has_destroyed = False
         self._has_run = False
 
     def carry_out(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class DriveTest:
         earlier: list[dict[str, Any]] = []
         while True:
             document = self._once(drive, earlier)
-            last = self.cancelled.is_set() or not verdict.again(self.recipe, document)
+            last = self.cancel_event.is_set() or not verdict.again(self.recipe, document)
             if last:
                 document["post_action"] = self._let_go()
             with contextlib.closing(database.open_writer(self.home)) as db:
@@ -151,7 +151,7 @@ class DriveTest:
         refusals: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
         another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
         numbers: list[int] = []
-        with Watch(self.recipe, self.home, self.cancelled, self.parent) as watch:
+        with Watch(self.recipe, self.home, self.cancel_event, self.parent) as watch:
             if not (refusals or another):
                 try:
                     readies = self._ready(drive)
@@ -183,7 +183,7 @@ class DriveTest:
             return None
         action = "power_off" if after.power_off else "eject"
         try:
-            if self.cancelled.is_set():
+            if self.cancel_event.is_set():
                 raise Cancelled("the test was cancelled")
             eject.let_go(
                 self._find(), power_off=after.power_off, hotplugs=self._hotplugs, home=self.home
@@ -215,7 +215,7 @@ class DriveTest:
     def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
         """Why runs that destroy data may not start; empty where none does, or they may. A `sample`
         reads from the drive, so it waits for the drive's turn."""
-        if self.ask.erase is not None or self._destroyed:
+        if self.ask.erase is not None or self._has_destroyed:
             return []
         if not any(ready.plan.destroys for ready in readies):
             return []
@@ -257,7 +257,7 @@ class DriveTest:
                 refusals = self._erasing(ready.drive, erasing, sample=True)
                 if refusals:
                     return refusals
-                self._destroyed = self._destroyed or ready.plan.destroys
+                self._has_destroyed = self._has_destroyed or ready.plan.destroys
                 self._has_run = True
                 outcome = self._run(ready, watch, numbers)
             if watch.stop.is_set() or not run_queue.goes_on(outcome.exit_code):

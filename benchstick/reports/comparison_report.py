@@ -68,9 +68,9 @@ def _marked(row: Json) -> str:
 
 
 def _lead(document: Json) -> Iterator[str]:
-    mine = next(run for run in document["runs"] if run["under_test"])
+    own_run = next(run for run in document["runs"] if run["under_test"])
     others = [run for run in document["runs"] if not run["under_test"]]
-    yield f"Under test: {_with_run(mine)}"
+    yield f"Under test: {_with_run(own_run)}"
     if others:
         yield "Compared with: " + "; ".join(map(_with_run, others))
 

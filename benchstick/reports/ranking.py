@@ -43,7 +43,7 @@ class Bar:
     def look(self) -> str:
         if self.row["state"] == "reference":
             return "ref"
-        return "mine" if self.row["under_test"] else "other"
+        return "under-test" if self.row["under_test"] else "other"
 
 
 @dataclass(frozen=True)

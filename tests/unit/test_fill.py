@@ -73,12 +73,12 @@ def test_pauses_and_what_was_a_pause_in_part_are_left_out() -> None:
     assert {round(point.speed / MB) for point in points} == {100}
     assert len(points) + len(partial) == sum(1 for interval in series if interval.moved)
     assert all(round(point.speed / MB) < 90 for point in partial)
-    assert [point.rested for point in points].count(True) == 1
+    assert [point.has_pause_before for point in points].count(True) == 1
 
 
 def test_pauses_that_the_caller_left_out_are_seen_on_the_clock() -> None:
     series = [one for one in fill(constant(100), 1.0, pause_every=0.5) if one.moved]
-    assert [point.rested for point in busy_points(series)[0]].count(True) == 1
+    assert [point.has_pause_before for point in busy_points(series)[0]].count(True) == 1
 
 
 def test_noise_is_distinguished_from_levels() -> None:

@@ -82,7 +82,7 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
         sampler._pending.append(one(second))
         runner.work.now = float(second + 1)  # type: ignore[misc]
         # As `_tick` does, without the live progress, which is written each second.
-        if runner.work.now - runner._committed > COMMIT_EVERY:
+        if runner.work.now - runner._commit_time > COMMIT_EVERY:
             runner._commit()
 
 
@@ -219,7 +219,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
     step_runner.work.current.index = fills[0]
     step_runner.work.now = 1000.0  # type: ignore[misc]
-    step_runner._committed = step_runner._step_start = 0.0
+    step_runner._commit_time = step_runner._step_start = 0.0
     step_runner._show_progress()
     assert calls[0]["is_upper_bound"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.

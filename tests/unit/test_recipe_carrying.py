@@ -206,7 +206,7 @@ def test_waiting_does_not_count_as_time_of_the_test(bench_home: Path) -> None:
 
 def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
     with watched("", bench_home) as watch:
-        watch._cancelled.set()
+        watch._cancel_event.set()
         assert watch.stop.wait(10)
     assert watch.reason is None
 

@@ -72,8 +72,8 @@ def test_the_page_ranks_marks_and_shows_differing_conditions(client: Browser, be
     lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)
     assert len(lists) == len(document["results"]) > 8
     for ranked in lists:
-        (mine,) = re.findall(r'<li class="mine">(.*?)</li>', ranked, re.S)
-        assert "under test" in mine
+        (bar_under_test,) = re.findall(r'<li class="under-test">(.*?)</li>', ranked, re.S)
+        assert "under test" in bar_under_test
         assert ranked.count("under test") == 1
     (speed,) = [item for item in document["results"] if item["name"] == "SEQ1M Q8T1 read"]
     assert [row["rank"] for row in speed["rows"]] == [1, 2]
@@ -207,8 +207,8 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     page.get_by_role("button", name="Compare").click()
     page.get_by_label("Drive under test").select_option(str(atto[0]))
     page.get_by_role("button", name="Set", exact=True).click()
-    mine = page.locator(".rank li.mine").first
-    expect(mine).to_contain_text("under test")
+    bar_under_test = page.locator(".rank li.under-test").first
+    expect(bar_under_test).to_contain_text("under test")
     with page.expect_download() as waited:
         page.locator(".ranks [data-png]").first.click()
     saved = waited.value
@@ -227,7 +227,7 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     report.close()
     fills = [
         page.locator(f".rank li.{look} .fill").first.evaluate("e => getComputedStyle(e).fill")
-        for look in ("mine", "other")
+        for look in ("under-test", "other")
     ]
     accent = page.evaluate(
         "(() => { const d = document.createElement('i'); d.className = 'dot accent';"

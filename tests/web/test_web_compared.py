@@ -194,7 +194,7 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
             run(3, figure("A", 80.0, state="invalid", reason="buffered"))]  # fmt: skip
     (ranks,) = comparison_report.ranks_of({**compare(runs), "models": []})
     assert [(bar.place, bar.look, bar.value) for bar in ranks.bars] == [
-        ("1", "other", "100.0"), ("2", "mine", "50.0"), ("–", "other", "–"),
+        ("1", "other", "100.0"), ("2", "under-test", "50.0"), ("–", "other", "–"),
     ]  # fmt: skip
     first, second, third = ranks.bars
     assert second.length == pytest.approx(first.length / 2, abs=0.01)

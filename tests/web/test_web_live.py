@@ -85,7 +85,7 @@ def test_the_pages_of_an_unplugged_drive_report_it(
     for path in (f"/drives/{SLOW}", f"/runs/new?drive={SLOW}&suite=cdm"):
         page = watched.go(path)
         mark(page)
-        note = page.locator("#gone")
+        note = page.locator("#drive-problem")
         expect(note).to_be_hidden()
         see(bench, sample.fast())
         expect(note).to_have_text("This drive is not plugged in any more.")

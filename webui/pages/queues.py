@@ -133,7 +133,7 @@ def page(number: str) -> str:
     return render_template(
         "queue.html",
         queue=build_view(number_in_path(number, "Queue")),
-        asked=request.args.get("asked"),
+        has_change_request=bool(request.args.get("asked")),
         may_write=visitor().is_known,
     )
 

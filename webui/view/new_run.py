@@ -97,15 +97,15 @@ def start_form(
         ],
         filesystems=FILESYSTEMS,
         plan=plan,
-        locked=plan is not None and needs_unlock(drive),
+        is_locked=plan is not None and needs_unlock(drive),
         problem=problem if not of_queue else None,
         presets=list(_presets(run_request, drive)),
         drafts=[draft(item) for item in drafts],
         queue=_shown_queue(drafts, drive, problem if of_queue else None),
         may_write=visitor().is_known,
-        practice=formatting.is_practice(drive),
-        twin=_twin(run_request, drive, drafts),
-        shared=sharing.describe_link(drive),
+        is_practice_drive=formatting.is_practice(drive),
+        json_url=_json_url(run_request, drive, drafts),
+        link_note=sharing.describe_link(drive),
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")
@@ -127,7 +127,7 @@ def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict
             "query": dict(parse_qsl(draft(preset_values))),
             "cost": None if isinstance(cost, str) else cost,
             "reason": cost if isinstance(cost, str) else None,
-            "chosen": same_run(run_request, preset_values, drive),
+            "is_selected": same_run(run_request, preset_values, drive),
             # Not part of the preset: full file sets do not fit on every drive.
             "scale": f"{preset_values.scale:g}" if preset_values.scale != preset.scale else None,
         }
@@ -160,7 +160,9 @@ def _shown_queue(
     }
 
 
-def _twin(run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]) -> str:
+def _json_url(
+    run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]
+) -> str:
     """The address of the form's estimate as JSON."""
     query: dict[str, Any] = {"drive": drive["code"], "suite": run_request.suite}
     query |= {name: getattr(run_request, name) for name in ("target", "fs", "scale")}

@@ -89,14 +89,14 @@ class _Copy:
         self.slack, self.cancel, self.progress, self.how = slack, cancel, progress, how
         self.report = CopyReport(threads=threads, block=block, direct=direct)
         self.jobs: collections.deque[Job] = collections.deque()
-        self.moved = [0] * threads
+        self.byte_counts = [0] * threads
         self.fatal: tuple[OSError, str, bool] | None = None
         self.lock = threading.Lock()
         self.root = -1
         self.handles: Handles | None = None
         self.filesystem = ""
         self.memory_target = False
-        self.cached: list[int | None] = []
+        self.cached_sizes: list[int | None] = []
         self.start_time = 0.0
         self.crash: BaseException | None = None
         # True when threads still wait for a drive that does not respond: what they use stays open.
@@ -206,7 +206,7 @@ class _Copy:
             while worker.is_alive():
                 worker.join(0.1)
                 if self.progress is not None:
-                    self.progress(sum(self.moved))
+                    self.progress(sum(self.byte_counts))
                 if deadline is None and self._halted():
                     deadline = time.monotonic() + PATIENCE
                 if deadline is not None and time.monotonic() > deadline:
@@ -214,7 +214,7 @@ class _Copy:
                     self.stragglers = True
                     return
         if self.progress is not None:
-            self.progress(sum(self.moved))
+            self.progress(sum(self.byte_counts))
 
     def _worker(self, index: int, open_source: OpenSource) -> None:
         try:
@@ -254,7 +254,7 @@ class _Copy:
             self.report.direct_bytes += tally.direct
             self.report.tail_bytes += tally.tail
             self.report.fallback_bytes += tally.fallback
-            self.cached.append(tally.cached)
+            self.cached_sizes.append(tally.cached_bytes)
 
     def _one(
         self, index: int, open_source: OpenSource, job: Job, buffer: Buffer, tally: _Tally
@@ -293,7 +293,7 @@ class _Copy:
                     shorter = f"the file became shorter while it was read: {at + len(data)} bytes"
                     raise SourceError(OSError(errno.ESTALE, shorter, file.name))
                 writer.write(data, at)
-            self.moved[index] += length
+            self.byte_counts[index] += length
         return True
 
     def _writer(self, job: Job, buffer: Buffer) -> Writer:
@@ -369,8 +369,10 @@ class _Copy:
             report.records.sort(key=lambda record: (record.start, record.path))
             report.bytes = sum(record.bytes for record in report.records)
             report.files.copied, report.sizes.copied = len(report.records), report.bytes
-            sizes = [n for n in self.cached if n is not None]
-            report.cached_bytes = sum(sizes) if sizes and len(sizes) == len(self.cached) else None
+            sizes = [n for n in self.cached_sizes if n is not None]
+            report.cached_bytes = (
+                sum(sizes) if sizes and len(sizes) == len(self.cached_sizes) else None
+            )
 
     def _folder_times(self, tree: Tree) -> None:
         for folder in reversed(tree.folders):
@@ -411,7 +413,7 @@ class _Tally:
     direct: int = 0
     tail: int = 0
     fallback: int = 0
-    cached: int | None = 0
+    cached_bytes: int | None = 0
 
     def add(self, size: int, tail: int, cached_bytes: int | None, *, direct: bool) -> None:
         if direct:
@@ -419,10 +421,10 @@ class _Tally:
             self.tail += tail
         else:
             self.fallback += size
-        if cached_bytes is None or self.cached is None:
-            self.cached = None
+        if cached_bytes is None or self.cached_bytes is None:
+            self.cached_bytes = None
         else:
-            self.cached += cached_bytes
+            self.cached_bytes += cached_bytes
 
 
 def copy_tree(

@@ -59,7 +59,7 @@ class Comparison:
     ) -> None:
         """`root` is the open target; `purge` removes extras; `is_halted` stops it early."""
         self.root, self.report = root, report
-        self.purge, self.halted = purge, is_halted
+        self.purge, self.is_halted = purge, is_halted
         self.slack_ns = int(slack * 1e9)
         self.device = os.fstat(root).st_dev
 
@@ -69,7 +69,7 @@ class Comparison:
         fresh: set[str] = set()
         failed_paths: set[str] = set()
         for folder in tree.folders:
-            if self.halted():
+            if self.is_halted():
                 break
             if folder.path in failed_paths:
                 failed_paths.update(join(folder.path, name) for name in folder.folders)

@@ -133,7 +133,7 @@ class _Builder:
         self.root, self.fileset, self.content = root, fileset, content
         self.cancel, self.progress = cancel, progress
         self.jobs = collections.deque(enumerate(fileset.files))
-        self.failed: BaseException | None = None
+        self.error: BaseException | None = None
         self.byte_counts = [0] * BUILDERS
 
     def run(self) -> None:
@@ -149,10 +149,10 @@ class _Builder:
                 worker.join(0.1)
                 if self.progress is not None:
                     self.progress(sum(self.byte_counts))
-        if isinstance(self.failed, OSError):
-            raise BadInput(f"making {self.fileset.name} in RAM: {self.failed.strerror}")
-        if self.failed is not None:
-            raise self.failed
+        if isinstance(self.error, OSError):
+            raise BadInput(f"making {self.fileset.name} in RAM: {self.error.strerror}")
+        if self.error is not None:
+            raise self.error
         if self._halted():
             raise Cancelled(f"cancelled while {self.fileset.name} was made in RAM")
         for folder in (*reversed(self.fileset.folders), ""):
@@ -164,14 +164,14 @@ class _Builder:
     def _worker(self, index: int) -> None:
         buffer = Buffer(CHUNK)
         try:
-            while self.failed is None and not self._halted():
+            while self.error is None and not self._halted():
                 try:
                     number, entry = self.jobs.popleft()
                 except IndexError:
                     return
                 self._one(index, number, entry, buffer)
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            self.failed = error
+            self.error = error
 
     def _one(self, index: int, number: int, entry: FileEntry, buffer: Buffer) -> None:
         key = self.content.key(entry)

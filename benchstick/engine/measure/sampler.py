@@ -103,7 +103,7 @@ class Sampler:
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
         self._tick = tick
-        self._changed = on_change
+        self._on_change = on_change
         folder = sysfs / "block" / name
         # Keep them open: after a reset a path can refer to another drive, a descriptor cannot.
         self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
@@ -116,7 +116,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._pending: list[Sample] = []
         # (step, bytes read and written in its samples so far)
-        self._moved: tuple[int | None, int] = (None, 0)
+        self._step_bytes: tuple[int | None, int] = (None, 0)
         self._next = 0
         self._stop = threading.Event()
         self._start = time.monotonic()
@@ -164,7 +164,7 @@ class Sampler:
     def moved(self, step: int) -> int:
         """Bytes read and written in the samples of `step`, the running step, so far."""
         with self._lock:
-            current, count = self._moved
+            current, count = self._step_bytes
         return count if current == step else 0
 
     def take(self) -> list[Sample]:
@@ -205,8 +205,8 @@ class Sampler:
                 self._add(before, now, step, inflight)
             before = now
             if self._seq() != self._first_seq:
-                if self._changed is not None:
-                    self._changed()
+                if self._on_change is not None:
+                    self._on_change()
                 raise OSError("another medium is in the drive")
             # No burst of samples after a stall of the host.
             due = max(due, now.t - self.interval)
@@ -233,6 +233,6 @@ class Sampler:
         self._next += 1
         with self._lock:
             self._pending.append(sample)
-            before_step, byte_count = self._moved
+            before_step, byte_count = self._step_bytes
             byte_count = byte_count if before_step == step else 0
-            self._moved = (step, byte_count + sample.read_bytes + sample.write_bytes)
+            self._step_bytes = (step, byte_count + sample.read_bytes + sample.write_bytes)

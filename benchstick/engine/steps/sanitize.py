@@ -368,9 +368,9 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     ask = _ask(work)
     password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
     now = ask.security()
-    resumes = leftover is not None and leftover.password is not None and now.enabled
+    resumes = leftover is not None and leftover.password is not None and now.is_enabled
     reason = sanitize_methods.password_or_frozen(
-        now.enabled and not resumes, now.locked and not resumes, now.frozen
+        now.is_enabled and not resumes, now.is_locked and not resumes, now.is_frozen
     )
     if reason is not None:
         raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
@@ -386,7 +386,7 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         argv = sanitize_commands.ata(work.drive.path, act, password)
         result = _command(work, argv, None)
     after = ask.security()
-    if result.exit_code != 0 or after.enabled:
+    if result.exit_code != 0 or after.is_enabled:
         failure = (
             _failed(work, rung.title, result)
             if result.exit_code != 0
@@ -407,7 +407,7 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
     )
     result = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
     now = ask.security()
-    if result.exit_code != 0 or not now.enabled:
+    if result.exit_code != 0 or not now.is_enabled:
         failure = _failed(work, f"{rung.title}, setting its password", result)
         raise _without_password(work, ask, password, "begun", failure)
 
