@@ -39,8 +39,8 @@ from werkzeug.exceptions import HTTPException  # noqa: E402
 from benchstick.errors import BenchError  # noqa: E402
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page  # noqa: E402
-from tests.web.conftest import served  # noqa: E402
-from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
+from tests.web.browser_tab import ARGS, CHROMIUM  # noqa: E402
+from tests.web.conftest import serve  # noqa: E402
 from webui.auth.pin import LoginKey  # noqa: E402
 from webui.server.app import create_app  # noqa: E402
 from webui.server.serve import settle  # noqa: E402
@@ -190,7 +190,7 @@ def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:
         raise BenchError(f"no {CHROMIUM}; run: scripts/setup test")
     paths = [path for name, path in every_page.paths(numbers).items() if name not in _ERRORS]
     paths.append(f"/runs/{numbers['day']}")
-    with served(visitor.app) as base, sync_playwright() as playwright:
+    with serve(visitor.app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         page = browser.new_page()
         page.goto(f"{base}/login?key={visitor.key.current}")

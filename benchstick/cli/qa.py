@@ -51,7 +51,12 @@ from benchstick.store.database import utc_now
     metavar="CODE",
     help="the code of a drive whose data may be destroyed (default: the recipe's rule)",
 )
-@click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
+@click.option(
+    "--scanned",
+    "scanned_serial",
+    metavar="SERIAL",
+    help="the serial that is on the drive's sticker",
+)
 @click.option("--asset", metavar="TAG", help="stored with the verdict; for one drive, like --order")
 @click.option("--order", metavar="TEXT")
 @click.option("--operator", metavar="NAME")
@@ -75,7 +80,7 @@ def qa(
     name: str,
     selectors: Sequence[str],
     codes: Sequence[str],
-    scanned: str | None,
+    scanned_serial: str | None,
     asset: str | None,
     order: str | None,
     operator: str | None,
@@ -100,9 +105,9 @@ def qa(
     drives = _drives(recipe, selectors, ports, makes=not dry_run)
     erase = _erase(codes, drives)
     labels = {"asset": asset, "order": order, "operator": operator}
-    if len(drives) > 1 and (scanned or asset or order):
+    if len(drives) > 1 and (scanned_serial or asset or order):
         raise BadInput("--scanned, --asset and --order are of one drive; name it with --drive")
-    _tell(recipe, drives, ports, erase, scanned, dry_run=dry_run)
+    _tell(recipe, drives, ports, erase, scanned_serial, dry_run=dry_run)
     if dry_run:
         return 0
     requests = [
@@ -112,7 +117,8 @@ def qa(
                 recipe=recipe, drive=_selector(drive),
                 expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
                 erase=drive.code if drive.code in erase else None,
-                per_controller=config.per_controller, scanned=scanned, own_folders=is_file(name),
+                per_controller=config.per_controller, scanned_serial=scanned_serial,
+                own_folders=is_file(name),
                 labels={key: value for key, value in labels.items() if value},
                 medium=None if drive.medium is None else drive.medium.text,
             ),
@@ -128,7 +134,7 @@ def qa(
 
         tell([
             lines.started_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
-                             labels=labels, scanned_serial=scanned, recipe=recipe.name)
+                             labels=labels, scanned_serial=scanned_serial, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
         results = parallel_drives.carry_out(

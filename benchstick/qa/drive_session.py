@@ -75,7 +75,7 @@ class Ask:
     erase: str | None = None
     per_controller: int = 4
     own_folders: bool = False
-    scanned: str | None = None
+    scanned_serial: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class DriveTest:
         started_at = utc_now()
         ending: tuple[int, str] | None = None
         refusals: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
-        another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
+        another = verdict.serial_mismatch(self.ask.scanned_serial, drive.to_json()) is not None
         numbers: list[int] = []
         with Watch(self.recipe, self.home, self.cancel_event, self.parent) as watch:
             if not (refusals or another):
@@ -169,7 +169,7 @@ class DriveTest:
             ending = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, started_utc=started_at, ended_utc=utc_now(),
-            stopped=reason, end=ending, refused=refusals, scanned=self.ask.scanned,
+            stopped=reason, end=ending, refused=refusals, scanned=self.ask.scanned_serial,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip

@@ -199,9 +199,9 @@ def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> 
     paces.learn(write, 50.0 * write.seconds, 0.0, write.bytes_written)
     assert paces.seconds_of([read]) == pytest.approx(read.seconds)
     assert paces.seconds_of([write]) == pytest.approx(50 * write.seconds)
-    timed = registry.make_plan("consistency", drive_json(), {}).steps[-2]
-    paces.learn(timed, 10_000.0, 0.0, timed.bytes_written)
-    assert paces.seconds_of([timed]) == timed.seconds
+    timed_step = registry.make_plan("consistency", drive_json(), {}).steps[-2]
+    paces.learn(timed_step, 10_000.0, 0.0, timed_step.bytes_written)
+    assert paces.seconds_of([timed_step]) == timed_step.seconds
 
 
 def test_the_run_estimates_the_time_left_from_its_own_pace(

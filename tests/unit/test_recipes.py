@@ -150,8 +150,8 @@ def test_line_ends_and_the_way_it_is_written_change_nothing() -> None:
     other = TOML.replace('params = { size = "512MiB", passes = 2 }',
                          'params.size = "512MiB"\n"params".passes = "2"')  # fmt: skip
     assert other != TOML
-    plain, dotted = read(TOML.encode(), "x"), read(other.encode(), "x")
-    assert plain.entries[0].params == dotted.entries[0].params
+    plain, dotted_recipe = read(TOML.encode(), "x"), read(other.encode(), "x")
+    assert plain.entries[0].params == dotted_recipe.entries[0].params
     windows = read(b"\xef\xbb\xbf" + TOML.replace("\n", "\r\n").encode(), "x")
     assert windows.limits == plain.limits
     assert windows.sha256 != plain.sha256
@@ -589,9 +589,9 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
             recipe, drive, bench_ports=["2-1"], is_hotplugged=True, sample=lambda: None
         )
         assert (reason is None) == (is_for and recipe.allow_erase and recipe.erase_used)
-        for ports, plugged in (([], True), (["2-1"], False)):
+        for ports, is_hotplugged in (([], True), (["2-1"], False)):
             assert preconditions.why_not_erased(
-                recipe, drive, bench_ports=ports, is_hotplugged=plugged, sample=lambda: None
+                recipe, drive, bench_ports=ports, is_hotplugged=is_hotplugged, sample=lambda: None
             )
 
 
