@@ -180,7 +180,7 @@ def draw(page: Page, base: str, path: str) -> Drawing:
     """Open a page and wait until it is drawn."""
     page.goto(base + path, wait_until="commit")
     ms, points = page.evaluate(_WHEN_DRAWN)
-    return Drawing(path, ms, {f"{at + 1}. {name}": n for at, (name, n) in enumerate(points)})
+    return Drawing(path, ms, {f"{index + 1}. {name}": n for index, (name, n) in enumerate(points)})
 
 
 def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:

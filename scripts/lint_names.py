@@ -99,10 +99,9 @@ def read_template(text: str) -> Iterator[Pair]:
     from jinja2 import nodes
 
     tree = jinja2.Environment(autoescape=True).parse(text)
-    for node in (*tree.find_all(nodes.Macro), *tree.find_all(nodes.Name)):
-        is_loaded = isinstance(node, nodes.Name) and node.ctx == "load"
-        if not is_loaded and is_participle(node.name):
-            yield node.name, node.lineno
+    pairs = [(macro.name, macro.lineno) for macro in tree.find_all(nodes.Macro)]
+    pairs += [(name.name, name.lineno) for name in tree.find_all(nodes.Name) if name.ctx != "load"]
+    yield from (pair for pair in pairs if is_participle(pair[0]))
 
 
 Token = tuple[str, int]
@@ -248,7 +247,7 @@ def read_script(text: str) -> Iterator[Pair]:
 
 _SHELL = (
     re.compile(r"^\s*(?:local|export|readonly|declare|typeset)\s+(?P<list>[^#;&|]*)"),
-    re.compile(r"\bread\s+(?P<list>[^#;&|<)]*)"),
+    re.compile(r"\b(?:read|mapfile)\s+(?P<list>[^#;&|<)]*)"),
     re.compile(r"(?:^|[;&|({]|\b(?:then|do|else))\s*(?P<name>[A-Za-z_]\w*)\+?=(?!=)"),
     re.compile(r"\bfor\s+(?P<name>[A-Za-z_]\w*)\s+in\b"),
     re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)\s*\(\)"),

@@ -206,13 +206,13 @@ def read_markdown(text: str) -> str:
     lines = text.splitlines(keepends=True)
     fence = ""
     was_blank, is_code = True, False
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         opening = re.match(r" {0,3}(`{3,}|~{3,})", line)
         is_indented = line.startswith("    ") and (was_blank or is_code)
         was_blank = not line.strip()
         is_code = not fence and (is_indented or (was_blank and is_code))
         if fence or opening or is_code:
-            lines[at] = re.sub(r"[^\n]", CODE, line)
+            lines[index] = re.sub(r"[^\n]", CODE, line)
         if opening and not fence:
             fence = opening[1]
         elif opening and line.strip() == fence:

@@ -129,7 +129,7 @@ def of_writing(
     cancelled write) they are left out: their bytes were written, but show no speed. `total`: the
     bytes written before.
     """
-    moving = [at for at, sample in enumerate(samples) if sample.write_bytes]
+    moving = [index for index, sample in enumerate(samples) if sample.write_bytes]
     if not moving:
         return []
     part = samples[moving[0] : moving[-1] + 1]

@@ -33,7 +33,7 @@ def every_of(count: int, most: int = POINTS) -> int:
 
 def timed_steps(plan: Mapping[str, Any]) -> set[int]:
     """The indexes of the steps of a plan's document that are timed."""
-    return {at for at, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
+    return {index for index, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
 
 
 class Pass(NamedTuple):
@@ -51,10 +51,10 @@ def passes(run: Mapping[str, Any]) -> list[Pass]:
     sets are copied."""
     starts = {step["step_index"]: step["t_start"] for step in run.get("steps") or ()}
     by_set: dict[tuple[str, int], Pass] = {}
-    for at, step in enumerate(run["plan"].get("steps") or ()):
+    for index, step in enumerate(run["plan"].get("steps") or ()):
         name, number = step.get("set_name"), step.get("pass_no")
         if step.get("timed") and isinstance(name, str) and isinstance(number, int):
-            by_set.setdefault((name, number), Pass(at, name, number, starts.get(at)))
+            by_set.setdefault((name, number), Pass(index, name, number, starts.get(index)))
     return list(by_set.values())
 
 

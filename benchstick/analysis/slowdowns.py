@@ -188,7 +188,7 @@ def _warming(warmth: Sequence[tuple[float, float]], begin: float, end: float) ->
     earlier = [reading for reading in warmth if reading[0] <= begin]
     if not earlier:
         return None
-    base = max((one for one in earlier if one[0] <= begin - LOOK_BACK), default=earlier[0])
+    base = max((level for level in earlier if level[0] <= begin - LOOK_BACK), default=earlier[0])
     near = [reading for reading in warmth if base[0] < reading[0] <= end]
     if not near:
         return None

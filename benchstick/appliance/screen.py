@@ -96,7 +96,7 @@ def _bare(row: Sequence[tuple[str, str]]) -> str:
 
 def _coloured(row: Sequence[tuple[str, str]]) -> str:
     text, now = "", ""
-    last = max((at for at, cell in enumerate(row) if cell != (" ", "")), default=-1)
+    last = max((index for index, cell in enumerate(row) if cell != (" ", "")), default=-1)
     for letter, style in row[: last + 1]:
         if style != now:
             text += f"\x1b[{STYLES[style]}m"
@@ -155,8 +155,8 @@ def _code(canvas: Canvas, view: View, below: int) -> tuple[int, int]:
     if not lines or 1 + len(lines) > below or canvas.width - len(lines[0]) < _LEAST[0]:
         return canvas.width, 0
     start = canvas.width - len(lines[0])
-    for at, line in enumerate(lines):
-        canvas.put(1 + at, start, line, "code")
+    for index, line in enumerate(lines):
+        canvas.put(1 + index, start, line, "code")
     return start, 1 + len(lines)
 
 
@@ -260,8 +260,10 @@ def _foot(canvas: Canvas, view: View) -> int:
     ]
     room = min(len(notices), max(1, row - 10))
     row -= room
-    for at, line in enumerate(notices[:room]):
-        canvas.put(row + at, 1, f"! {line}" if not line.startswith("  ") else f"  {line}", "note")
+    for index, line in enumerate(notices[:room]):
+        canvas.put(
+            row + index, 1, f"! {line}" if not line.startswith("  ") else f"  {line}", "note"
+        )
     return row
 
 
@@ -319,8 +321,8 @@ def _draw_ending(canvas: Canvas, run: FinishedRun, row: int) -> int:
     word = banner_font.big(run.ending.word, canvas.width - 2)
     lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.reason)
     row -= len(word) + 1 + len(lines)
-    for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
+    for index, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
         start = (canvas.width - len(line)) // 2
-        canvas.put(row + at, start, line)
-        canvas.fill(row + at, style)
+        canvas.put(row + index, start, line)
+        canvas.fill(row + index, style)
     return row

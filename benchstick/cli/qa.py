@@ -168,8 +168,8 @@ def _drives(
     home, hotplugs = data_folder(), hotplugged.believed()
     if selectors:
         drives = find_drives(selectors, home, hotplugs, makes=makes)
-        for at, drive in enumerate(drives):
-            if drive.name in [other.name for other in drives[:at]]:
+        for index, drive in enumerate(drives):
+            if drive.name in [other.name for other in drives[:index]]:
                 raise BadInput(f"--drive: {drive.code} is named twice", field="drive")
         return drives
     if not ports:

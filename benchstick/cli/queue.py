@@ -131,7 +131,7 @@ def queue_of(
     tally = _carry_out_all(readies, home, hotplugs)
     documents = [document_of(home, number) for number in tally.numbers]
     suite_names = [
-        request.suite for at, request in enumerate(requests) if at not in tally.taken_out
+        request.suite for index, request in enumerate(requests) if index not in tally.taken_out
     ]
     rest = suite_names[len(documents) :] + [requests[at].suite for at in tally.taken_out]
     code, reason = run_queue.exit_code(tally.codes), tally.reason

@@ -48,14 +48,14 @@ def _list(selector: str, as_json: bool) -> None:
     if not scanners.is_installed():
         print(scanners.NEEDS_EXTRA, file=sys.stderr)
     devices = scanners.keyboards()
-    scanner_nodes = {one.node for one in devices if selector and one.matches(selector)}
+    scanner_nodes = {device.node for device in devices if selector and device.matches(selector)}
     if as_json:
-        rows = [{**one.to_json(), "scanner": one.node in scanner_nodes} for one in devices]
+        rows = [{**item.to_json(), "scanner": item.node in scanner_nodes} for item in devices]
         sys.stdout.write(json.dumps({"schema": SCHEMA, "keyboards": rows}) + "\n")
         return
-    for one in devices:
-        mark = "  the scanner of the settings" if one.node in scanner_nodes else ""
-        print_line(f"{one.id}  {one.name}  {one.node}{mark}")
+    for item in devices:
+        mark = "  the scanner of the settings" if item.node in scanner_nodes else ""
+        print_line(f"{item.id}  {item.name}  {item.node}{mark}")
     if not devices:
         print("no keyboard and no scanner is plugged in", file=sys.stderr)
 

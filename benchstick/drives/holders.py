@@ -98,7 +98,7 @@ def walk(tree: Tree) -> Walk:
 def lasting(tree: Tree, candidates: list[Opened]) -> list[Opened]:
     """Those of `candidates` that are still there after a moment."""
     _lasting.intersection_update(candidates)
-    fresh = [one for one in candidates if one not in _lasting]
+    fresh = [candidate for candidate in candidates if candidate not in _lasting]
     until = time.monotonic() + (_MOMENT_SECONDS if tree.live else 0.0)
     while fresh and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
@@ -250,7 +250,7 @@ def _descriptors(
     if not (names := _list(tree, f"{here}/fd")):
         # A kernel thread, or a first thread that has exited while others still run.
         threads = tree.names(f"{here}/task")
-        folders = [f"task/{one}/fd" for one in threads if one != str(pid)]
+        folders = [f"task/{thread}/fd" for thread in threads if thread != str(pid)]
     entries = []
     for folder in folders:
         for name in names or _list(tree, f"{here}/{folder}"):

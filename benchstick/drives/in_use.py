@@ -270,27 +270,27 @@ def _opened(
 
     Only those of the `selected_disks` disks; None: of all disks.
     """
-    disks = {node: _disks_of(tree, node.blocks) for node in {one.node for one in walk.opened}}
+    disks = {node: _disks_of(tree, node.blocks) for node in {file.node for file in walk.opened}}
     foreign = [
-        one
-        for one in walk.opened
-        if (selected_disks is None or disks[one.node] & selected_disks)
+        file
+        for file in walk.opened
+        if (selected_disks is None or disks[file.node] & selected_disks)
         and not holders.is_of_bench(
-            tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
+            tree, file, {pid for disk in disks[file.node] for pid in runners.get(disk, ())}
         )
     ]
     counted_files = [
-        one
-        for one in foreign
-        if one.writes or (holders.is_reader(tree, one) and not _is_self(tree, one.pid))
+        file
+        for file in foreign
+        if file.writes or (holders.is_reader(tree, file) and not _is_self(tree, file.pid))
     ]
-    for one in holders.lasting(tree, counted_files):
-        how = "mapped" if one.file.startswith("map_files/") else "open"
-        for disk in disks[one.node]:
-            if one.writes:
-                claims.reasons[disk].append(f"{one.who} has {one.node.name} {how} for writing")
+    for file in holders.lasting(tree, counted_files):
+        how = "mapped" if file.file.startswith("map_files/") else "open"
+        for disk in disks[file.node]:
+            if file.writes:
+                claims.reasons[disk].append(f"{file.who} has {file.node.name} {how} for writing")
             else:
-                claims.readers[disk].append(f"{one.who} keeps {one.node.name} open for reading")
+                claims.readers[disk].append(f"{file.who} keeps {file.node.name} open for reading")
 
 
 def _is_self(tree: Tree, pid: int) -> bool:

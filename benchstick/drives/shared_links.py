@@ -88,8 +88,8 @@ def _links(tree: Tree, where: Where) -> list[tuple[str, str, float | None]]:
         # One port, one cable; several disks on it hang behind a port multiplier.
         speed = _sata_limit(tree, where)
         links.append(("SATA port", where.ata, speed))
-    for at, folder in enumerate(reversed(where.pci)):
-        kind = "controller" if at == 0 else "PCIe bridge"
+    for index, folder in enumerate(reversed(where.pci)):
+        kind = "controller" if index == 0 else "PCIe bridge"
         links.append((kind, folder.name, _pcie_limit(tree, folder)))
     return links
 

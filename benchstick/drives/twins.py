@@ -46,12 +46,12 @@ class _Claims(Protocol):
 
 def find(tree: Tree, names: Sequence[str]) -> dict[str, list[Twin]]:
     """The second paths of each disk, by what sysfs shows; sends no command."""
-    signs = [one for one in (_signs(tree, name) for name in names) if one.wwn or one.serials]
+    signs = [sign for sign in (_signs(tree, name) for name in names) if sign.wwn or sign.serials]
     twins: dict[str, list[Twin]] = {}
-    for one in signs:
+    for sign in signs:
         for other in signs:
-            if one.name != other.name and (twin := _twin(one, other)) is not None:
-                twins.setdefault(one.name, []).append(twin)
+            if sign.name != other.name and (twin := _twin(sign, other)) is not None:
+                twins.setdefault(sign.name, []).append(twin)
     return twins
 
 

@@ -245,15 +245,15 @@ class DriveTest:
         # Check all of them first: an error in the last one would show hours later.
         if len(requests) > 1:
             check_queue(requests, self.home, self._hotplugs)
-        for at, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
+        for index, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.
                 ready = make_ready(
-                    replace(request, follows=again or at > 0), self.home, self._hotplugs
+                    replace(request, follows=again or index > 0), self.home, self._hotplugs
                 )
                 # It may have waited long, and the drive may have been used since then. The check
                 # that it is blank is before the first run, whichever run erases it.
-                erasing = [*readies[1:], ready] if at == 0 else [ready]
+                erasing = [*readies[1:], ready] if index == 0 else [ready]
                 refusals = self._erasing(ready.drive, erasing, sample=True)
                 if refusals:
                     return refusals
@@ -322,7 +322,7 @@ class DriveTest:
         except (BadInput, DriveLost, Refused) as error:
             # Its code may be another one since a drive with the same serial was plugged in.
             there = discover.scan(hotplugs=self._hotplugs, home=self.home)
-            same = [one for one in there if one.identity == drive.identity]
+            same = [item for item in there if item.identity == drive.identity]
             if len(same) != 1:
                 return None, error.message
             (current_drive,) = same

@@ -50,14 +50,15 @@ def _slow(rule: Stop, record: Record) -> Reason | None:
         for step in record.steps
     ]
     below, byte_count = 0.0, 0
-    for at, sample in enumerate(record.samples):
-        before = record.samples[at - 1].step_index if at else None
+    for index, sample in enumerate(record.samples):
+        before = record.samples[index - 1].step_index if index else None
         within = sample.step_index is not None and sample.step_index == before
         if not within or sample.step_index is None or not _at(timed_samples, sample.step_index):
             below, byte_count = 0.0, 0
             continue
         last = (
-            at + 1 < len(record.samples) and record.samples[at + 1].step_index != sample.step_index
+            index + 1 < len(record.samples)
+            and record.samples[index + 1].step_index != sample.step_index
         )
         count = sample.read_bytes + sample.write_bytes
         if last or count >= rule.value * 1e6 * sample.dt:

@@ -35,17 +35,17 @@ def _events(item: Json) -> Iterator[Json]:
     for run in item["runs"]:
         run_fields = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
         yield {**at, "event": "run", **of, **run_fields}
-    for one in item["limits"]:
+    for limit in item["limits"]:
         yield {**at, "event": "limit", **of,
-               **{name: one[name] for name in ("number", "description", "state", "measured", "op",
+               **{name: limit[name] for name in ("number", "description", "state", "measured", "op",
                                                "required", "tolerance_percent", "unit",
                                                "shortfall", "shortfall_percent",
                                                "code", "text")}}  # fmt: skip
     for kind in ("failures", "inconclusive"):
-        for one in item[kind]:
-            if one["limit"] is None:
-                yield {**at, "event": "reason", **of, "kind": kind, "code": one["code"],
-                       "text": one["text"]}  # fmt: skip
+        for reason in item[kind]:
+            if reason["limit"] is None:
+                yield {**at, "event": "reason", **of, "kind": kind, "code": reason["code"],
+                       "text": reason["text"]}  # fmt: skip
     yield {
         **at, "event": "verdict", **of,
         **{name: item["labels"].get(name) for name in LABELS},

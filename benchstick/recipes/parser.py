@@ -261,11 +261,11 @@ class _Reader:
         """Record errors that only a plan shows: parameters that cannot be combined, and results
         that no suite gives."""
         before = len(self.errors)
-        for at, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             wrong = plan_check.why_never(entry, match)
             if wrong is not None:
-                path = ("suite", at, "params", str(wrong.field))
-                own = ("suite", at, str(wrong.field))
+                path = ("suite", index, "params", str(wrong.field))
+                own = ("suite", index, str(wrong.field))
                 self._say(path if wrong.field in entry.params else own, wrong.message)
         if len(self.errors) == before and len(entries) > 1:
             reason = plan_check.why_not_in_order(entries, match)
@@ -278,13 +278,13 @@ class _Reader:
         self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
     ) -> None:
         suite_figures = [(item.suite, plan_check.figures(item, match)) for item in entries]
-        for at, limit in enumerate(limits):
+        for index, limit in enumerate(limits):
             of_suite = [figures for suite, figures in suite_figures if suite == limit.suite]
             if limit.kind != model.FIGURE or None in of_suite:
                 continue
             names = [name for figures in of_suite for name in figures or ()]
             if limit.name not in names:
-                path = ("limit", at, model.FIGURE)
+                path = ("limit", index, model.FIGURE)
                 self._unknown(path, limit.name, names, f"result of {limit.suite}")
 
     # -- errors
@@ -345,7 +345,7 @@ class _Reader:
             self._say((name,), f"{name}: is missing: {required_key}, as [[{name}]]")
         if len(tables) > most:
             self._say((name, most), f"{name}: {len(tables)} of them; at most {most}")
-        items = [read_one((name, at), item) for at, item in enumerate(tables[:most])]
+        items = [read_one((name, index), item) for index, item in enumerate(tables[:most])]
         return [item for item in items if item is not None]
 
     # -- the tables
@@ -362,11 +362,11 @@ class _Reader:
                 continue
             several = isinstance(value, list)
             values = []
-            for at, item in enumerate(value if several else [value]):
+            for index, item in enumerate(value if several else [value]):
                 try:
                     values.append(checks[name](item))
                 except ValueError as error:
-                    self._say(("match", name, *((at,) if several else ())), f"{name}: {error}")
+                    self._say(("match", name, *((index,) if several else ())), f"{name}: {error}")
             if several and not value:
                 self._say(("match", name), f"{name}: is empty: no drive would match")
             fields[name] = tuple(values)
@@ -519,11 +519,11 @@ class _Reader:
             _flag if fact.type == Type.FLAG else _one_of(fact.options) if fact.options else _text()
         )
         items = []
-        for at, item in enumerate(value if several else [value]):
+        for index, item in enumerate(value if several else [value]):
             try:
                 items.append(check(item))
             except ValueError as error:
-                self._say((*path, "value", *((at,) if several else ())), f"value: {error}")
+                self._say((*path, "value", *((index,) if several else ())), f"value: {error}")
         return {"value": tuple(items) if several else items[0]} if items else {}
 
     def _stop(self, path: Path, table: Mapping[str, Any]) -> Stop | None:

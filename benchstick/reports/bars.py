@@ -37,8 +37,8 @@ def draw_bars(ranks: Ranks, *, hint: bool = True) -> Picture:
     """The bars, one under the other; the title apart. `hint`: with which way is better."""
     shapes: list[Shape] = [Words(WIDTH - 2, 11, ranks.hint, "end")] if hint else []
     top = 16.0 if hint else 0.0
-    for at, bar in enumerate(ranks.bars):
-        shapes += _row(bar, top + _ROW * at)
+    for index, bar in enumerate(ranks.bars):
+        shapes += _row(bar, top + _ROW * index)
     return Picture(WIDTH, top + 2 + _ROW * len(ranks.bars), shapes, ranks.description)
 
 

@@ -70,7 +70,7 @@ def list_charts(result: Mapping[str, Any]) -> Iterator[PageChart]:
             continue
         # A line without a point in the chart is neither drawn nor described: the script reads its
         # ends.
-        places = [at for at, line in enumerate(lines) if _within(chart, line)]
+        places = [index for index, line in enumerate(lines) if _within(chart, line)]
         lines = [lines[at] for at in places]
         chart = {**chart, "series": [chart["series"][at] for at in places]}
         names = [str(line["name"]) for line in lines]

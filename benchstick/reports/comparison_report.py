@@ -120,7 +120,10 @@ def _in_columns(document: Json) -> Table:
     """The conditions that differ, a column a run."""
     labels = _labels(document)
     return Table(
-        [[item["title"], *(one["text"] for one in item["values"])] for item in document["differ"]],
+        [
+            [item["title"], *(value["text"] for value in item["values"])]
+            for item in document["differ"]
+        ],
         ("Condition", *(labels[run["run"]] for run in document["runs"])),
         texts=frozenset(range(len(labels) + 1)),
     )
@@ -132,8 +135,8 @@ def _in_rows(document: Json) -> Table:
     rows = []
     for item in document["differ"]:
         drives: dict[str, list[str]] = {}
-        for one in item["values"]:
-            drives.setdefault(one["text"], []).append(labels[one["run"]])
+        for value in item["values"]:
+            drives.setdefault(value["text"], []).append(labels[value["run"]])
         rows += [[item["title"], text, "; ".join(names)] for text, names in drives.items()]
     return Table(rows, ("Condition", "Value", "Drives"), texts=frozenset({0, 1, 2}))
 
@@ -162,7 +165,9 @@ def _bars(unit: str, figures: Sequence[ranking.Ranked]) -> Iterator[Part]:
 
 def ranks_of(document: Json) -> list[Ranks]:
     """The bars of each result, in the order of the document's `results`."""
-    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["results"], 1)]
+    return [
+        _ranks(ranking.ranked(figure, index)) for index, figure in enumerate(document["results"], 1)
+    ]
 
 
 def _ranks(item: ranking.Ranked) -> Ranks:

@@ -174,8 +174,8 @@ def table_text(table: Mapping[str, Any]) -> str:
             str(table["title"]),
             *(
                 "  ".join(
-                    cell.ljust(width) if at == 0 else cell.rjust(width)
-                    for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+                    cell.ljust(width) if index == 0 else cell.rjust(width)
+                    for index, (cell, width) in enumerate(zip(line, widths, strict=True))
                 ).rstrip()
                 for line in lines
             ),

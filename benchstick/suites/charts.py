@@ -55,7 +55,7 @@ def by_second(name: str, series: Mapping[str, Any]) -> Json:
     """The line of a series of `analysis.series.reduced`: x is the second, of a point that stands
     for several seconds the first of them; these have a band."""
     begin, every = series["from"], series["every"]
-    points = [(begin + every * at, value) for at, value in enumerate(series["mean"])]
+    points = [(begin + every * index, value) for index, value in enumerate(series["mean"])]
     band = None
     if "min" in series:
         band = list(zip(series["min"], series["max"], strict=True))

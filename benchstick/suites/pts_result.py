@@ -335,8 +335,8 @@ def _evidence_table(group: Group, method_name: str) -> dict[str, Any]:
     name = f"{method_name}: {group.tracked.test}, {group.unit}: steady state {steady_state.state}"
     columns = ["", group.unit, "of the mean", "best fit"]
     if window is None:
-        rows = [[f"round {at}", digits(value, group.places), "-", "-"]
-                for at, value in enumerate(group.values, 1)]  # fmt: skip
+        rows = [[f"round {index}", digits(value, group.places), "-", "-"]
+                for index, value in enumerate(group.values, 1)]  # fmt: skip
         return {"title": name, "columns": columns, "rows": rows}
     rows = [
         [
@@ -367,7 +367,7 @@ def _evidence_chart(group: Group, method_name: str) -> dict[str, Any]:
     """All rounds, with the window's average, its limits and its best straight line."""
     what = "latency" if group.unit == "us" else group.unit
     lines: dict[str, Sequence[tuple[float, float | None]]] = {
-        what: [(float(at), value) for at, value in enumerate(group.values, 1)]
+        what: [(float(index), value) for index, value in enumerate(group.values, 1)]
     }
     window = group.steady.window
     if window is not None:
@@ -505,13 +505,13 @@ def _iops(row: Mapping[str, Any], at: int) -> float | None:
 
 
 def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[Figure]:
-    for at, (step, speed, _) in enumerate(row["cells"]):
+    for index, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
         valid = speed.state == "valid"
         state, reason = row["group"] if valid else (speed.state, speed.reason)
         yield from over_all_passes(
-            step.test, [(step.test, IOPS, _iops(row, at), "IOPS", {"steady": row["base"]})],
+            step.test, [(step.test, IOPS, _iops(row, index), "IOPS", {"steady": row["base"]})],
             state, _joined(reason, deviations), step.direction,
         )  # fmt: skip
 

@@ -143,7 +143,7 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     assert conversions(page) <= most(CDM)
     assert conversions(csv_rows) <= most(CDM)
     # No other form is on the way, and the run reads no result back before it is complete.
-    assert set(follower.returned) == all_forms(CDM)
+    assert set(follower.returned_forms) == all_forms(CDM)
     order = [call.function for call in follower.calls]
     store_path, read = "store.run_writer.RunRecord.figures", "store.run_reader.figures_of"
     assert order.index(store_path) < order.index(read)
@@ -211,7 +211,7 @@ def test_a_limit_takes_the_listed_path(
     calls = [*follower.calls, *(Call(**call) for call in child["calls"])]
     check_forms(rows, calls)
     assert conversions(rows) <= most(LIMIT)
-    assert {*follower.returned, *child["returned"]} == all_forms(LIMIT)
+    assert {*follower.returned_forms, *child["returned"]} == all_forms(LIMIT)
     # Parsed once, by the process of the command.
     assert [call.function for call in calls].count("recipes.parser.read") == 1
     (limit,) = json.loads(verdict.read_text(encoding="utf-8"))["verdicts"][0]["limits"]

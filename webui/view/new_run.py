@@ -89,7 +89,7 @@ def start_form(
         run_request=run_request,
         drive=drive,
         suite=suite,
-        suites=[(one, *_own_cost(one, drive)) for one in registry.all_suites().values()],
+        suites=[(each, *_own_cost(each, drive)) for each in registry.all_suites().values()],
         params=[
             (param, shown_default(param))
             for param in suite.params
@@ -150,9 +150,9 @@ def _shown_queue(
                 "title": registry.find(run_request.suite).title,
                 "text": request_text(run_request, drive),
                 "cost": None if isinstance(cost := cost_of(run_request, drive), str) else cost,
-                "others": [draft(item) for item in (*drafts[:at], *drafts[at + 1 :])],
+                "others": [draft(item) for item in (*drafts[:index], *drafts[index + 1 :])],
             }
-            for at, run_request in enumerate(drafts)
+            for index, run_request in enumerate(drafts)
         ],
         "total": total,
         "erase": drafts[0].erase,

@@ -66,7 +66,7 @@ def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboa
         try:
             # A bitmap of the keys, in words of 64 bits, the highest word first.
             words = (folder / "capabilities/key").read_text(encoding="ascii").split()
-            bits = sum(int(word, 16) << 64 * at for at, word in enumerate(reversed(words)))
+            bits = sum(int(word, 16) << 64 * index for index, word in enumerate(reversed(words)))
             if not all(bits >> code & 1 for code in _LETTERS_AND_ENTER):
                 continue
             vendor, product, name, where = (
@@ -181,5 +181,5 @@ def the_one(selector: str) -> Keyboard:
     for keyboard in devices:
         if keyboard.matches(selector):
             return keyboard
-    there = ", ".join(f"{one.name} ({one.id})" for one in devices) or "none"
+    there = ", ".join(f"{device.name} ({device.id})" for device in devices) or "none"
     raise BadInput(f"scanner {selector!r}: no such input device; there are: {there}")

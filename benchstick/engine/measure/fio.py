@@ -237,8 +237,8 @@ def _percentiles(sides: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     bins = [_bins(side) for side in sides if int(side["total_ios"])]
     if len(bins) > 1 and all(bins):
         both: Counter[int] = Counter()
-        for one in bins:
-            both.update(one)
+        for counts in bins:
+            both.update(counts)
         percentiles = {name: percentile_of(both, Fraction(name)) for name in percentiles}
     return {f"{float(name):g}": float(value) / 1000 for name, value in percentiles.items()}
 

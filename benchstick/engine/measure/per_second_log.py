@@ -50,8 +50,8 @@ class BySecond:
     def csv(self) -> str:
         """The series as CSV, one second per line."""
         lines = ["second,iops,latency_mean_us,latency_max_us"]
-        for at, iops in enumerate(self.iops):
-            second = self.start + at
+        for index, iops in enumerate(self.iops):
+            second = self.start + index
             mean = self.latency_mean[second] if second < len(self.latency_mean) else None
             most = self.latency_max[second] if second < len(self.latency_max) else None
             lines.append(f"{second},{iops:.1f},{_cell(mean)},{_cell(most)}")
