@@ -23,8 +23,8 @@ def data_folder() -> Path:
 
 def settings_file() -> Path:
     """The settings file: `$BENCHSTICK_HOME/benchstick.toml`, else `/etc/benchstick.toml`."""
-    moved = bool(os.environ.get("BENCHSTICK_HOME"))
-    return data_folder() / "benchstick.toml" if moved else Path("/etc/benchstick.toml")
+    is_moved = bool(os.environ.get("BENCHSTICK_HOME"))
+    return data_folder() / "benchstick.toml" if is_moved else Path("/etc/benchstick.toml")
 
 
 def run_folder() -> Path:
@@ -90,7 +90,7 @@ def make_home(home: Path) -> None:
 def make_run_folder() -> Path:
     """Make `/run/benchstick` with its folders; the web process may read the live records."""
     base = make_folder(run_folder(), 0o755, for_group=False)
-    for name, mode, shared in (
+    for name, mode, is_shared in (
         ("runs", 0o2750, True),
         ("drives", 0o700, False),
         ("mnt", 0o700, False),
@@ -99,5 +99,5 @@ def make_run_folder() -> Path:
         ("live", 0o2750, True),
         ("appliance", 0o755, False),
     ):
-        make_folder(base / name, mode, for_group=shared)
+        make_folder(base / name, mode, for_group=is_shared)
     return base

@@ -39,8 +39,8 @@ from werkzeug.exceptions import HTTPException  # noqa: E402
 from benchstick.errors import BenchError  # noqa: E402
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page  # noqa: E402
-from tests.web.conftest import served  # noqa: E402
-from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
+from tests.web.browser_tab import ARGS, CHROMIUM  # noqa: E402
+from tests.web.conftest import serve  # noqa: E402
 from webui.auth.pin import LoginKey  # noqa: E402
 from webui.server.app import create_app  # noqa: E402
 from webui.server.serve import settle  # noqa: E402
@@ -85,8 +85,8 @@ class Drawing:
 
 def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
     """Every GET address there is on a bench with these runs. BenchError for a rule without one."""
-    named = every_page.paths(numbers).items()
-    pages = [path for name, path in named if name not in _ERRORS]
+    named_paths = every_page.paths(numbers).items()
+    pages = [path for name, path in named_paths if name not in _ERRORS]
     # The page where one chooses a drive has the JSON version of the drives.
     versions = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
     pages += [path for path in versions if _rule_of(app, path)]
@@ -180,7 +180,7 @@ def draw(page: Page, base: str, path: str) -> Drawing:
     """Open a page and wait until it is drawn."""
     page.goto(base + path, wait_until="commit")
     ms, points = page.evaluate(_WHEN_DRAWN)
-    return Drawing(path, ms, {f"{at + 1}. {name}": n for at, (name, n) in enumerate(points)})
+    return Drawing(path, ms, {f"{index + 1}. {name}": n for index, (name, n) in enumerate(points)})
 
 
 def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:
@@ -190,7 +190,7 @@ def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:
         raise BenchError(f"no {CHROMIUM}; run: scripts/setup test")
     paths = [path for name, path in every_page.paths(numbers).items() if name not in _ERRORS]
     paths.append(f"/runs/{numbers['day']}")
-    with served(visitor.app) as base, sync_playwright() as playwright:
+    with serve(visitor.app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         page = browser.new_page()
         page.goto(f"{base}/login?key={visitor.key.current}")
@@ -255,11 +255,11 @@ def run() -> int:
     print_table(timings)
     print_drawings(drawings)
     pages = [item for item in timings if not item.is_file]
-    missed = [item for item in pages if item.missed]
+    misses = [item for item in pages if item.missed]
     worst = max(pages, key=lambda item: item.ms)
     files = sum(item.ms > MOST_MS for item in timings if item.is_file)
     print(
-        f"\n{'MISSED' if missed else 'ok    '}  {len(missed)} of {len(pages)} pages and answers "
+        f"\n{'MISSED' if misses else 'ok    '}  {len(misses)} of {len(pages)} pages and answers "
         f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (claim: none); the slowest "
         f"{worst.ms:.0f} ms: {worst.path}\n"
         f"        of {len(timings) - len(pages)} files of whole records {files} take more"
@@ -272,4 +272,4 @@ def run() -> int:
         f"than {MOST_DRAWN_MS:.0f} ms (claim: none); the slowest {last.ms:.0f} ms: {last.path}\n"
         f"        a chart has {most} points at most, of a record of {bench_store.DAY} seconds"
     )
-    return 1 if missed or late else 0
+    return 1 if misses or late else 0

@@ -76,10 +76,10 @@ def replayed(fileset: FileSet, folder: Path, scratch: Path, way: str) -> float:
     if result.exit_code != 0:
         raise BadInput(f"fio: {result.error_line}")
     job_reports = json.loads(result.text[result.text.index("{") :])["jobs"]
-    moved = sum(job[way]["io_bytes"] for job in job_reports)
+    byte_count = sum(job[way]["io_bytes"] for job in job_reports)
     set_bytes = sum(_rounded(entry.size) for entry in fileset.files)
-    if moved != set_bytes or any(job["error"] for job in job_reports):
-        raise BenchError(f"fio: {way} of {moved} of {set_bytes} bytes")
+    if byte_count != set_bytes or any(job["error"] for job in job_reports):
+        raise BenchError(f"fio: {way} of {byte_count} of {set_bytes} bytes")
     return max(float(job[way]["runtime"]) for job in job_reports) / 1000
 
 

@@ -186,8 +186,8 @@ def made_up(text: str) -> str:
 
 def _swapped(text: str) -> str:
     """ATA strings as they lie in memory: the bytes of each word swapped."""
-    padded = text + " " * (len(text) % 2)
-    return "".join(padded[i + 1] + padded[i] for i in range(0, len(padded), 2))
+    padded_text = text + " " * (len(text) % 2)
+    return "".join(padded_text[i + 1] + padded_text[i] for i in range(0, len(padded_text), 2))
 
 
 class Mask:
@@ -280,12 +280,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if folder.exists():
         print(f"capture-hardware: {folder} exists: choose another name", file=sys.stderr)
         return 2
-    captured = Capture()
+    capture = Capture()
     for name in options.disks:
-        capture_disk(captured, name)
-    capture_system(captured, options.disks)
+        capture_disk(capture, name)
+    capture_system(capture, options.disks)
     answers = record(options.disks)
-    content = captured.content
+    content = capture.content
     if options.mask:
         mask = Mask(secrets_of(options.disks, answers))
         content = {mask.text(path): mask.content(value) for path, value in content.items()}

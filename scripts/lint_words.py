@@ -122,10 +122,10 @@ def _read_phrase(line: str, number: int) -> Phrase:
     if not tab or not expression.strip() or not advice.strip():
         raise BadWords(f"line {number}: expected an expression, a tab, and what to write instead")
     try:
-        compiled = re.compile(_expanded(expression))
+        pattern = re.compile(_expanded(expression))
     except re.error as error:
         raise BadWords(f"line {number}: {expression!r}: {error}") from None
-    if compiled.match(""):
+    if pattern.match(""):
         raise BadWords(f"line {number}: {expression!r} matches an empty text")
     return Phrase(expression, advice.strip())
 
@@ -139,12 +139,12 @@ def find_hits(name: str, text: str, rules: Rules) -> list[Hit]:
     reader = reader_of(name, text)
     if reader is None:
         return []
-    masked = reader(text)
+    masked_text = reader(text)
     hits = []
     if _is_test(name):
         title = Path(name).stem.replace("_", " ")
         hits += [_hit(name, title, match, rules) for match in rules.pattern.finditer(title)]
-    hits += [_hit(name, masked, match, rules) for match in rules.pattern.finditer(masked)]
+    hits += [_hit(name, masked_text, match, rules) for match in rules.pattern.finditer(masked_text)]
     return hits
 
 
@@ -206,13 +206,13 @@ def read_markdown(text: str) -> str:
     lines = text.splitlines(keepends=True)
     fence = ""
     was_blank, is_code = True, False
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         opening = re.match(r" {0,3}(`{3,}|~{3,})", line)
         is_indented = line.startswith("    ") and (was_blank or is_code)
         was_blank = not line.strip()
         is_code = not fence and (is_indented or (was_blank and is_code))
         if fence or opening or is_code:
-            lines[at] = re.sub(r"[^\n]", CODE, line)
+            lines[index] = re.sub(r"[^\n]", CODE, line)
         if opening and not fence:
             fence = opening[1]
         elif opening and line.strip() == fence:
@@ -238,9 +238,9 @@ def _comments(text: str, spans: Sequence[tuple[int, int]], sign: str) -> str:
         has_own_line = not text[line:start].strip()
         parts.append((start, end))
         before = end if has_own_line else -1
-    masked = _masked(text, parts)
+    masked_text = _masked(text, parts)
     signs = re.compile(rf"(?m)^([^\S\n]*)({sign}+)(?=[\s!]|$)")
-    return _prose(signs.sub(lambda match: match[1] + " " * len(match[2]), masked))
+    return _prose(signs.sub(lambda match: match[1] + " " * len(match[2]), masked_text))
 
 
 def read_json(text: str) -> str:
@@ -381,18 +381,18 @@ def _is_text(content: str) -> bool:
 
 def _strings(text: str, parts: Sequence[tuple[int, int]]) -> str:
     """The contents of strings. Those that Python joins are one text."""
-    masked = list(_masked(text, ()))
+    masked_text = list(_masked(text, ()))
     before = len(text)
     for start, end in parts:
         prefix = _PREFIX.match(text, start)
         first = start if prefix is None else prefix.end()
         last = end if prefix is None else end - len(prefix[2])
-        masked[first:last] = text[first:last]
+        masked_text[first:last] = text[first:last]
         # Only quotes are between them.
         if _JOINT.fullmatch(text, before, first):
-            masked[before:first] = re.sub(r"\S", " ", text[before:first])
+            masked_text[before:first] = re.sub(r"\S", " ", text[before:first])
         before = last
-    content = re.sub(r"\\[nrt]|\\\n", lambda m: re.sub(r"[^\n]", " ", m[0]), "".join(masked))
+    content = re.sub(r"\\[nrt]|\\\n", lambda m: re.sub(r"[^\n]", " ", m[0]), "".join(masked_text))
     return _prose(_without(content, re.compile(r"\{[^{}\n]*\}")))
 
 

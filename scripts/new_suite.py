@@ -90,7 +90,7 @@ def registered(text: str, names: Names) -> str:
     """The registry's source with the new suite in it, its import in order. NotMade when the source
     is not as it was."""
     lines = text.splitlines(keepends=True)
-    imports = [at for at, line in enumerate(lines) if _IMPORT.match(line)]
+    imports = [index for index, line in enumerate(lines) if _IMPORT.match(line)]
     if not imports or len(_LAST.findall(text)) != 1:
         raise NotMade(f"{REGISTRY} does not look as expected: register the suites there by hand")
     after = [at for at in imports if _order(_module_of(lines[at])) < _order(names.module)]

@@ -25,8 +25,8 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page, sample  # noqa: E402
-from tests.web.conftest import served  # noqa: E402
-from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
+from tests.web.browser_tab import ARGS, CHROMIUM  # noqa: E402
+from tests.web.conftest import serve  # noqa: E402
 from webui.auth.pin import LoginKey  # noqa: E402
 from webui.server.app import create_app  # noqa: E402
 
@@ -69,7 +69,7 @@ def take(app: Flask, key: LoginKey, paths: Mapping[str, str], chromium: str) -> 
     """Take all pictures; how many there are."""
     OUT.mkdir(parents=True, exist_ok=True)
     count = 0
-    with served(app) as base, sync_playwright() as playwright:
+    with serve(app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         for width in WIDTHS:
             page = _page(browser, width)

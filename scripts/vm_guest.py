@@ -59,7 +59,7 @@ class Relay(threading.Thread):
 
 def environment(clone: Path) -> dict[str, str]:
     """The command's environment: the bench's own, and what the host passed on."""
-    passed: dict[str, str] = json.loads((CONFIG / "environment").read_text())
+    variables: dict[str, str] = json.loads((CONFIG / "environment").read_text())
     tools = f"{clone}/.cache/fio/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     own = {
         "PATH": f"{clone}/.venv/bin:{tools}",
@@ -72,7 +72,7 @@ def environment(clone: Path) -> dict[str, str]:
         "BENCHSTICK_HOME": "/run/benchstick-home",
         "BENCHSTICK_IN_GUEST": "1",
     }
-    return passed | own
+    return variables | own
 
 
 def run_command(command: str, clone: Path) -> tuple[int, int, int]:

@@ -26,9 +26,9 @@ class Archive:
     def add(self, name: str, content: bytes = b"", mode: int = 0o100644) -> None:
         """Appends one file (or, with a directory's or a link's mode, one of those)."""
         self.inode += 1
-        encoded = name.encode() + b"\0"
-        fields = (self.inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
-        self.data += b"070701" + b"".join(b"%08X" % number for number in fields) + encoded
+        name_bytes = name.encode() + b"\0"
+        fields = (self.inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name_bytes), 0)
+        self.data += b"070701" + b"".join(b"%08X" % number for number in fields) + name_bytes
         self._pad()
         self.data += content
         self._pad()

@@ -74,7 +74,7 @@ class Output:
         self.selector = selectors.DefaultSelector()
         for name, sock in sockets.items():
             self.selector.register(sock, selectors.EVENT_READ, name)
-        self.received = {"out": 0, "err": 0}
+        self.byte_counts = {"out": 0, "err": 0}
         self.control = b""
         self.verdict: dict[str, int] | None = None
 
@@ -88,13 +88,13 @@ class Output:
             elif key.data == "control":
                 self._note(data)
             else:
-                self.received[key.data] += len(data)
+                self.byte_counts[key.data] += len(data)
                 _write_all(1 if key.data == "out" else 2, data)
 
     def complete(self) -> bool:
         """Whether the exit code is here, and all of the output."""
         return self.verdict is not None and all(
-            self.received[name] >= self.verdict[name] for name in self.received
+            self.byte_counts[name] >= self.verdict[name] for name in self.byte_counts
         )
 
     def _note(self, data: bytes) -> None:
@@ -149,13 +149,13 @@ def prepare_initrd(kernel: Path, run: Path, files: dict[str, bytes]) -> Path:
 def boot_files(command: str | None, kernel: Path) -> dict[str, bytes]:
     """The guest's input files: paths, the command, its environment."""
     paths = f"CLONE={shlex.quote(str(CLONE))}\nKERNEL={shlex.quote(str(kernel))}\n"
-    passed = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name.startswith("BENCHSTICK_") and not name.startswith("BENCHSTICK_VM_")
     }
-    passed["TERM"] = os.environ.get("TERM", "dumb")
-    files = {"paths": os.fsencode(paths), "environment": json.dumps(passed).encode()}
+    variables["TERM"] = os.environ.get("TERM", "dumb")
+    files = {"paths": os.fsencode(paths), "environment": json.dumps(variables).encode()}
     if command is None:
         size = shutil.get_terminal_size()
         files["terminal"] = json.dumps([size.lines, size.columns]).encode()
@@ -177,7 +177,7 @@ def show_console(folder: Path) -> None:
 def run_folder() -> Iterator[Path]:
     """A folder for this boot's drives and sockets; those that a killed run left are removed."""
     CACHE.mkdir(exist_ok=True)
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         # A new folder is not locked yet: nobody may remove folders until it is.
         with (CACHE / "vm-run.lock").open("a") as folders:
             fcntl.flock(folders, fcntl.LOCK_EX)
@@ -186,7 +186,7 @@ def run_folder() -> Iterator[Path]:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(old)
             folder = Path(tempfile.mkdtemp(prefix="vm-run-", dir=CACHE))
-            fcntl.flock(held.enter_context((folder / "lock").open("wb")), fcntl.LOCK_EX)
+            fcntl.flock(stack.enter_context((folder / "lock").open("wb")), fcntl.LOCK_EX)
         try:
             yield folder
         except GuestLost as error:

@@ -111,7 +111,7 @@ def answer(
     else:
         title = _TITLES.get(status, "Request failed")
         page = render_template(
-            "error.html", title=title, message=message, status=status, twin=None, way_back=back
+            "error.html", title=title, message=message, status=status, json_url=None, way_back=back
         )
         response = Response(page, status)
     response.headers.update(dict(headers or {}))

@@ -134,9 +134,9 @@ class SerialLine(logging.Handler):
         super().__init__()
         self._path, self._most, self._retry, self._complain = path, most, retry, complain
         self._waiting: deque[bytes] = deque()
-        self._dropped = 0
+        self._dropped_count = 0
         self._deadline: float | None = None
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._fails = False
         self._thread = threading.Thread(target=self._serve, name="event-serial", daemon=True)
         self._thread.start()
@@ -144,17 +144,17 @@ class SerialLine(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Queue a line. Returns at once."""
         line = record.getMessage()
-        with self._changed:
-            if self._dropped:
+        with self._condition:
+            if self._dropped_count:
                 # Readers must see that lines are missing here.
-                if self._put(f"time={utc_now()} event=dropped lines={self._dropped}", line):
-                    self._dropped = 0
+                if self._put(f"time={utc_now()} event=dropped lines={self._dropped_count}", line):
+                    self._dropped_count = 0
                 else:
-                    self._dropped += 1
+                    self._dropped_count += 1
             elif not self._put(line):
-                self._dropped = 1
+                self._dropped_count = 1
                 self._complain(f"{self._path}: takes no more lines; events are dropped")
-            self._changed.notify()
+            self._condition.notify()
 
     def _put(self, *lines: str) -> bool:
         data = [f"{line}\r\n".encode("ascii", "backslashreplace") for line in lines]
@@ -165,15 +165,15 @@ class SerialLine(logging.Handler):
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """End it. Lines that are not sent yet have `seconds`."""
-        with self._changed:
+        with self._condition:
             if self._deadline is not None:
                 # `logging` closes its handlers again when the program ends.
                 return
             self._deadline = time.monotonic() + seconds
-            self._changed.notify()
+            self._condition.notify()
         self._thread.join(seconds + 1)
-        with self._changed:
-            lost_count = len(self._waiting) + self._dropped
+        with self._condition:
+            lost_count = len(self._waiting) + self._dropped_count
         if lost_count:
             self._complain(f"{self._path}: {lost_count} events were not sent")
         super().close()
@@ -199,16 +199,16 @@ class SerialLine(logging.Handler):
                 self._pause()
                 continue
             self._fails = False
-            with self._changed:
+            with self._condition:
                 self._waiting.popleft()
         if port is not None:
             self._leave(port)
 
     def _next(self) -> bytes | None:
         """The next line to send; None at the end."""
-        with self._changed:
+        with self._condition:
             while not self._waiting and self._deadline is None:
-                self._changed.wait()
+                self._condition.wait()
             return self._waiting[0] if self._waiting and not self._late() else None
 
     def _late(self) -> bool:
@@ -240,14 +240,14 @@ class SerialLine(logging.Handler):
         poll.register(fd, select.POLLOUT)
         rest = memoryview(line)
         # Keeps lines of another process of the bench out of this one.
-        locked = False
+        has_lock = False
         while rest:
             if self._late():
                 raise TimeoutError(0, "did not take a line in time")
             try:
-                if not locked:
+                if not has_lock:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    locked = True
+                    has_lock = True
                 if poll.poll(_POLL * 1000):
                     rest = rest[os.write(fd, rest) :]
             except BlockingIOError:

@@ -82,9 +82,9 @@ class Foreground:
         db = self._db
         if db is not None:
             with self._ignore_store_errors():
-                cancelled = codes[-1:] == [EXIT_CANCELLED]
+                is_cancelled = codes[-1:] == [EXIT_CANCELLED]
                 is_complete = bool(codes) and all(goes_on(code) for code in codes)
-                state = QueueState.CANCELLED if cancelled else QueueState.STOPPED
+                state = QueueState.CANCELLED if is_cancelled else QueueState.STOPPED
                 state = QueueState.COMPLETE if is_complete else state
                 queues.end(db, self.number, state, None if is_complete else reason)
             db.close()

@@ -112,7 +112,7 @@ def find_knees(intervals: Sequence[Interval], *, ends_whole: bool = False) -> Ca
     search = _Search(calm, _without_ways_between(calm, levels_of(calm)), noise_of(calm))
     changes = [at * each for at in search.changes()]
     if not changes:
-        return _none(search.rejected or _steady_why(calm, search.levels))
+        return _none(search.rejection or _steady_why(calm, search.levels))
     places: list[int] = []
     for at, after in pairwise([*changes, len(points)]):
         first = places[-1] + 1 if places else 0
@@ -126,13 +126,13 @@ def find_knees(intervals: Sequence[Interval], *, ends_whole: bool = False) -> Ca
 
 
 class _Search:
-    """The search through the levels; `rejected` is why the largest fall was no knee."""
+    """The search through the levels; `rejection` is why the largest fall was no knee."""
 
     def __init__(self, points: Sequence[Point], levels: Sequence[Level], noise: float) -> None:
         self.points = points
         self.levels = levels
         self.noise = noise
-        self.rejected: str | None = None
+        self.rejection: str | None = None
         self._largest = 0.0
 
     def changes(self) -> list[int]:
@@ -152,7 +152,7 @@ class _Search:
                 knees.append((place, change))
                 begin = place
             elif fall > self._largest:
-                self._largest, self.rejected = fall, reason
+                self._largest, self.rejection = fall, reason
         return self._deep([change for _, change in knees])
 
     def _deep(self, changes: list[int]) -> list[int]:
@@ -166,7 +166,7 @@ class _Search:
             if falls[least] >= LEAST_FALL:
                 break
             at = size_text(self.points[remaining.pop(least)].start)
-            self.rejected = f"the speed fell at {at}, but over the whole time by little"
+            self.rejection = f"the speed fell at {at}, but over the whole time by little"
         return remaining
 
     def _why_none(
@@ -220,12 +220,12 @@ class _Search:
         """
         before, level = self.levels[place - 1], self.levels[place]
         last = min(len(self.points), max(level.last, change + 1 + _LEAST_RIGHT))
-        used = [at for at in range(before.first, last) if at != change]
+        indexes = [at for at in range(before.first, last) if at != change]
         calm = calm_logs(self.points[before.first : last], self.noise)
         step, unsure = _step(
-            [float(at) for at in used],
-            [calm[at - before.first] for at in used],
-            [at > change for at in used],
+            [float(at) for at in indexes],
+            [calm[at - before.first] for at in indexes],
+            [at > change for at in indexes],
             self.noise,
         )
         first, end = self.levels[0].speed, self.levels[-1].speed

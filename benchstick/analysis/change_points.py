@@ -57,7 +57,7 @@ class Interval(NamedTuple):
 class Point(NamedTuple):
     """An interval in which the drive was written to all the time: bytes `start` to `end`, clock
     `t0` to `t1`. `moved` and `seconds` leave out what lay between the intervals of a `calmed`
-    series. `rested`: there was a pause right before it."""
+    series. `has_pause_before`: there was a pause right before it."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class Point(NamedTuple):
     t1: float
     moved: int
     seconds: float
-    rested: bool
+    has_pause_before: bool
 
     @property
     def speed(self) -> float:
@@ -129,7 +129,7 @@ def of_writing(
     cancelled write) they are left out: their bytes were written, but show no speed. `total`: the
     bytes written before.
     """
-    moving = [at for at, sample in enumerate(samples) if sample.write_bytes]
+    moving = [index for index, sample in enumerate(samples) if sample.write_bytes]
     if not moving:
         return []
     part = samples[moving[0] : moving[-1] + 1]
@@ -178,22 +178,24 @@ def busy_points(
     return whole, [point for point in everything if point.start not in starts]
 
 
-def _stretches(clocked: Sequence[tuple[int, float, float, int, bool]]) -> list[list[Point]]:
+def _stretches(intervals: Sequence[tuple[int, float, float, int, bool]]) -> list[list[Point]]:
     """The points between one pause and the next."""
-    speeds = [moved / (t1 - t0) for _, t0, t1, moved, _ in clocked if moved > 0]
+    speeds = [byte_count / (t1 - t0) for _, t0, t1, byte_count, _ in intervals if byte_count > 0]
     idle_below = _IDLE_BELOW * statistics.median(speeds) if speeds else 0.0
     spans: list[list[Point]] = []
     before: float | None = None
-    for end, t0, t1, moved, waiting in clocked:
-        speed = moved / (t1 - t0)
+    for end, t0, t1, byte_count, waiting in intervals:
+        speed = byte_count / (t1 - t0)
         if not waiting and speed <= idle_below:
             before = None
             continue
         # A gap on the clock is a pause that the caller has left out.
-        rested = before is None or t0 - before > 0.5 * (t1 - t0)
-        if rested:
+        has_pause = before is None or t0 - before > 0.5 * (t1 - t0)
+        if has_pause:
             spans.append([])
-        spans[-1].append(Point(end - moved, end, t0, t1, moved, t1 - t0, rested and len(spans) > 1))
+        spans[-1].append(
+            Point(end - byte_count, end, t0, t1, byte_count, t1 - t0, has_pause and len(spans) > 1)
+        )
         before = t1
     return spans
 
@@ -204,13 +206,13 @@ def _on_the_clock(
     """(total, start, end, moved, waiting) of each interval that has a length."""
     clock, last = 0.0, 0
     for interval in intervals:
-        total, seconds, moved, t, waiting = interval
-        if not (moved >= 0 and total >= last + moved and 0 <= seconds < math.inf):
+        total, seconds, byte_count, t, waiting = interval
+        if not (byte_count >= 0 and total >= last + byte_count and 0 <= seconds < math.inf):
             raise ValueError(f"series: {interval} does not follow {last} bytes")
         end = clock + seconds if t is None else t
         clock, last = end, total
         if seconds > 0:
-            yield total, end - seconds, end, moved, waiting
+            yield total, end - seconds, end, byte_count, waiting
 
 
 def _without_partial_ends(stretch: list[Point]) -> list[Point]:
@@ -224,7 +226,7 @@ def _without_partial_ends(stretch: list[Point]) -> list[Point]:
         points.pop()
     if points[0].speed < _PARTLY_BELOW * inner[0].speed:
         points.pop(0)
-        points[0] = points[0]._replace(rested=stretch[0].rested)
+        points[0] = points[0]._replace(has_pause_before=stretch[0].has_pause_before)
     return points
 
 
@@ -236,10 +238,10 @@ def calmed(points: Sequence[Point]) -> tuple[list[Point], int]:
     """
     result, each = list(points), 1
     while len(result) >= _FEW and noise_of(result) > _JAGGED:
-        joined = [_joined(result[at : at + 2]) for at in range(0, len(result) - 1, 2)]
+        pairs = [_joined(result[at : at + 2]) for at in range(0, len(result) - 1, 2)]
         if len(result) % 2:
-            joined[-1] = _joined([joined[-1], result[-1]])
-        result, each = joined, each * 2
+            pairs[-1] = _joined([pairs[-1], result[-1]])
+        result, each = pairs, each * 2
     return result, each
 
 
@@ -252,7 +254,7 @@ def _joined(points: Sequence[Point]) -> Point:
         last.t1,
         sum(point.moved for point in points),
         math.fsum(point.seconds for point in points),
-        first.rested,
+        first.has_pause_before,
     )
 
 
@@ -325,9 +327,9 @@ def without_bursts(levels: Sequence[Level]) -> list[Level]:
     The first level of the series is no burst: a small fast zone is as short.
     """
     flat = list(levels)
-    changed = True
-    while changed:
-        changed = False
+    has_changes = True
+    while has_changes:
+        has_changes = False
         for at in range(1, len(flat)):
             level = flat[at]
             beside = [one.speed for one in (*flat[at - 1 : at], *flat[at + 1 : at + 2])]
@@ -336,7 +338,7 @@ def without_bursts(levels: Sequence[Level]) -> list[Level]:
             longest = max(_slower_seconds(flat, at, way) for way in (-1, 1))
             if level.seconds < min(_LEAST_FAST, longest / 2):
                 flat[at] = replace(level, speed=max(beside))
-                changed = True
+                has_changes = True
     return flat
 
 
@@ -422,12 +424,12 @@ def _settled(sums: Sequence[float], changes: list[int], limit: float) -> list[in
     """The changes, each at its best place between its neighbours; those that no longer count
     there are left out."""
     for _ in range(2):
-        settled: list[int] = []
+        kept_changes: list[int] = []
         for place in range(len(changes)):
-            first = settled[-1] if settled else 0
+            first = kept_changes[-1] if kept_changes else 0
             last = changes[place + 1] if place + 1 < len(changes) else len(sums) - 1
             gain, best = _best_split(sums, first, last)
             if gain > limit:
-                settled.append(best)
-        changes = settled
+                kept_changes.append(best)
+        changes = kept_changes
     return changes

@@ -17,11 +17,11 @@ def one_two_five(bins: Mapping[int, int]) -> list[tuple[int, int]]:
     counts: Counter[int] = Counter()
     for nanoseconds, count in bins.items():
         counts[_upper(nanoseconds)] += count
-    used = [bound for bound, count in counts.items() if count]
-    if not used:
+    bounds_with_count = [bound for bound, count in counts.items() if count]
+    if not bounds_with_count:
         return []
-    bounds = [min(used)]
-    while bounds[-1] < max(used):
+    bounds = [min(bounds_with_count)]
+    while bounds[-1] < max(bounds_with_count):
         bounds.append(_upper(bounds[-1] * 1000 + 1))
     return [(bound, counts[bound]) for bound in bounds]
 
@@ -32,10 +32,10 @@ def percentile_of(bins: Mapping[int, int], percent: Fraction) -> int:
     ValueError of nothing.
     """
     threshold = percent / 100 * sum(bins.values())
-    reached = 0
+    count_so_far = 0
     for place, count in sorted(bins.items()):
-        reached += count
-        if count and reached >= threshold:
+        count_so_far += count
+        if count and count_so_far >= threshold:
             return place
     raise ValueError("no counts")
 

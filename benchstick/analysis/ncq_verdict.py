@@ -41,14 +41,14 @@ def judge_queueing(
     on the seek order as much as on queueing. `rotational` None: the drive does not report it, so a
     low ratio at a depth above 1 may be a hard disk's, and is no contradiction.
     """
-    stated = _stated(queue_depth, driver)
+    statement = _stated(queue_depth, driver)
     if not q1_iops or not q32_iops:
-        return QueueingVerdict("unknown", None, f"not measured; {stated}")
+        return QueueingVerdict("unknown", None, f"not measured; {statement}")
     ratio = q32_iops / q1_iops
-    measured = f"Q32 is {ratio:.1f} times Q1"
+    measurement = f"Q32 is {ratio:.1f} times Q1"
     if rotational:
         state = _from_depth(queue_depth)
-        return QueueingVerdict(state, ratio, f"{stated}; rotational, {measured}")
+        return QueueingVerdict(state, ratio, f"{statement}; rotational, {measurement}")
     if ratio < NONE_BELOW:
         state = "ineffective"
     elif ratio >= WORKS_FROM:
@@ -59,7 +59,7 @@ def judge_queueing(
         state,
         "unknown",
     )
-    text = f"{measured}; {stated}"
+    text = f"{measurement}; {statement}"
     if contradiction and rotational is None and state == "ineffective":
         text += "; inconclusive: the drive does not report whether it is a hard disk"
         return QueueingVerdict("unclear", ratio, text)

@@ -33,7 +33,7 @@ def every_of(count: int, most: int = POINTS) -> int:
 
 def timed_steps(plan: Mapping[str, Any]) -> set[int]:
     """The indexes of the steps of a plan's document that are timed."""
-    return {at for at, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
+    return {index for index, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
 
 
 class Pass(NamedTuple):
@@ -51,22 +51,24 @@ def passes(run: Mapping[str, Any]) -> list[Pass]:
     sets are copied."""
     starts = {step["step_index"]: step["t_start"] for step in run.get("steps") or ()}
     by_set: dict[tuple[str, int], Pass] = {}
-    for at, step in enumerate(run["plan"].get("steps") or ()):
+    for index, step in enumerate(run["plan"].get("steps") or ()):
         name, number = step.get("set_name"), step.get("pass_no")
         if step.get("timed") and isinstance(name, str) and isinstance(number, int):
-            by_set.setdefault((name, number), Pass(at, name, number, starts.get(at)))
+            by_set.setdefault((name, number), Pass(index, name, number, starts.get(index)))
     return list(by_set.values())
 
 
-def session(samples: Sequence[Mapping[str, Any]], timed: Set[int], most: int = POINTS) -> Session:
-    """The session of a per-second record. Outside of the `timed` steps a second without I/O is a
+def session(
+    samples: Sequence[Mapping[str, Any]], timed_steps: Set[int], most: int = POINTS
+) -> Session:
+    """The session of a per-second record. Outside of the `timed_steps` a second without I/O is a
     gap, in them it is 0; a pause of the record is a gap as well."""
     every = every_of(len(samples), most)
-    return {way: list(_points(samples, f"{way}_bytes", timed, every)) for way in WAYS}
+    return {way: list(_points(samples, f"{way}_bytes", timed_steps, every)) for way in WAYS}
 
 
 def _points(
-    samples: Sequence[Mapping[str, Any]], counter: str, timed: Set[int], every: int
+    samples: Sequence[Mapping[str, Any]], counter: str, timed_steps: Set[int], every: int
 ) -> Iterator[Point]:
     before = None
     for at in range(0, len(samples), every):
@@ -75,7 +77,9 @@ def _points(
         if before is not None and first["t"] - first["dt"] > before + PAUSE:
             yield Point(before + 0.01, None, None, None)
         before = part[-1]["t"]
-        values = [item[counter] / item["dt"] for item in part if _counts(item, counter, timed)]
+        values = [
+            item[counter] / item["dt"] for item in part if _counts(item, counter, timed_steps)
+        ]
         if values:
             mean = sum(values) / len(values)
             yield Point(first["t"], mean, min(values), max(values))
@@ -83,8 +87,8 @@ def _points(
             yield Point(first["t"], None, None, None)
 
 
-def _counts(item: Mapping[str, Any], counter: str, timed: Set[int]) -> bool:
+def _counts(item: Mapping[str, Any], counter: str, timed_steps: Set[int]) -> bool:
     if not item["dt"]:
         return False
     still = not item["read_bytes"] and not item["write_bytes"]
-    return bool(item[counter]) or (still and item["step_index"] in timed)
+    return bool(item[counter]) or (still and item["step_index"] in timed_steps)

@@ -176,7 +176,7 @@ def _slow_down(
         after_mbps=levels[end].speed / 1e6,
         depth=depth,
         # The start of a level is accurate to about one point.
-        in_pause=any(point.rested for point in points[back - 1 : back + 2]),
+        in_pause=any(point.has_pause_before for point in points[back - 1 : back + 2]),
         warming=warming,
         cause="throttling" if warming is not None else "unknown",
     )
@@ -188,7 +188,7 @@ def _warming(warmth: Sequence[tuple[float, float]], begin: float, end: float) ->
     earlier = [reading for reading in warmth if reading[0] <= begin]
     if not earlier:
         return None
-    base = max((one for one in earlier if one[0] <= begin - LOOK_BACK), default=earlier[0])
+    base = max((level for level in earlier if level[0] <= begin - LOOK_BACK), default=earlier[0])
     near = [reading for reading in warmth if base[0] < reading[0] <= end]
     if not near:
         return None

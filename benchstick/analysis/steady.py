@@ -164,9 +164,10 @@ def _open_text(state: str, rounds: int, most: int, window: Window | None, unit: 
 
 
 def _evidence(window: Window, unit: str) -> str:
-    named = f" {unit}" if unit else ""
+    unit_text = f" {unit}" if unit else ""
     return (
-        f"mean {_plain(window.mean)}{named}, range {_percent(window.range_share, RANGE_LIMIT)}, "
+        f"mean {_plain(window.mean)}{unit_text}, "
+        f"range {_percent(window.range_share, RANGE_LIMIT)}, "
         f"slope {_percent(window.slope_share, SLOPE_LIMIT)}"
     )
 

@@ -26,13 +26,13 @@ def distrust(
         share = 100 * cached_bytes / tool_bytes
         return f"buffered: {share:.0f} % of the bytes went through the page cache"
     difference = (device_bytes - tool_bytes) / tool_bytes
-    counted = (
+    counted_bytes = (
         f"counters: the drive moved {device_bytes} bytes, the tool says {tool_bytes} "
         f"({100 * difference:+.2f} %)"
     )
     if target == "block":
-        return counted if abs(difference) > BLOCK_TOLERANCE else None
+        return counted_bytes if abs(difference) > BLOCK_TOLERANCE else None
     if device_bytes < tool_bytes:
-        return counted
-    allowed = tool_bytes * FILE_SURPLUS + files * FILE_SURPLUS_EACH
-    return counted if device_bytes - tool_bytes > allowed else None
+        return counted_bytes
+    byte_limit = tool_bytes * FILE_SURPLUS + files * FILE_SURPLUS_EACH
+    return counted_bytes if device_bytes - tool_bytes > byte_limit else None

@@ -42,30 +42,30 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
     earlier = state.read()
     if earlier is not None and is_mounted(paths.data_folder()):
         return earlier
-    booted, reason, all_sticks = sticks.find_booted(machine)
+    boot_stick, reason, all_sticks = sticks.find_booted(machine)
     notes: list[str] = []
-    if booted is not None:
-        say(f"booted from {booted.path} ({booted.model})")
-        reason = _take(machine, booted, notes, say)
+    if boot_stick is not None:
+        say(f"booted from {boot_stick.path} ({boot_stick.model})")
+        reason = _take(machine, boot_stick, notes, say)
     if reason:
         say(f"results will not last: {reason}")
         store_in_ram(machine, notes)
     make_home(notes)
-    found_settings, error = _settings(machine, booted, notes)
+    found_settings, error = _settings(machine, boot_stick, notes)
     _copy_recipes(notes)
     wrong = clock.from_rtc(found_settings.clock, machine.run)
     if wrong is not None:
         say(wrong)
     document = {
         "schema": state.SCHEMA,
-        "stick": None if booted is None else _stick_json(machine, booted, notes),
+        "stick": None if boot_stick is None else _stick_json(machine, boot_stick, notes),
         "persistent": not reason,
         "reason": reason or None,
         "settings_error": error,
         "other_sticks": [
             {"path": other.path, "model": other.model, "id": other.id}
             for other in all_sticks
-            if booted is None or other.name != booted.name
+            if boot_stick is None or other.name != boot_stick.name
         ],
         "notes": notes,
         "started_utc": utc_now(),

@@ -79,17 +79,17 @@ def carry_out(
     browser_time, at = body.get("time"), body.get("since_boot")
     if not isinstance(browser_time, float) or not isinstance(at, float):
         raise BadInput("time: expected two numbers", field="time")
-    waited = since_boot() - at
-    if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= browser_time <= LATEST:
+    wait_seconds = since_boot() - at
+    if not 0 <= wait_seconds <= _FRESH_SECONDS or not EARLIEST <= browser_time <= LATEST:
         raise BadInput("time: the request is too old, or no time of today; ask again", field="time")
     if not may_be_set():
         raise Refused("the clock is set by this machine's system or by NTP")
     before = time.time()
-    set_clock(browser_time + waited)
+    set_clock(browser_time + wait_seconds)
     if _rtc_kind() == UTC:
         # Local time belongs to the PC's own system, whose clock would then be wrong.
         _hwclock(["-w", "-u"], run)
-    return browser_time + waited - before
+    return browser_time + wait_seconds - before
 
 
 def _rtc_kind() -> str:

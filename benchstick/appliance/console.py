@@ -56,9 +56,9 @@ class Terminal:
             self._rows = []
         self._turn += 1
         text = "".join(
-            f"\x1b[{at + 1};1H{row}\x1b[K"
-            for at, row in enumerate(rows)
-            if at >= len(self._rows) or row != self._rows[at]
+            f"\x1b[{index + 1};1H{row}\x1b[K"
+            for index, row in enumerate(rows)
+            if index >= len(self._rows) or row != self._rows[index]
         )
         if size != self._size:
             text = f"\x1b[2J{text}"

@@ -53,9 +53,9 @@ def grow_partition(machine: Machine, stick: Stick) -> bool:
 
 def _room(machine: Machine, stick: Stick) -> int:
     """The new size of the data partition in bytes; 0 when there is nothing to gain."""
-    used = in_use.read(machine.tree, {stick.name}).reasons.get(stick.name)
-    if used:
-        raise Refused(f"{stick.path} is in use: {'; '.join(used)}")
+    use = in_use.read(machine.tree, {stick.name}).reasons.get(stick.name)
+    if use:
+        raise Refused(f"{stick.path} is in use: {'; '.join(use)}")
     label, partitions = partition_table.table(machine.tree, stick.name, Asker(machine.query))
     ids = {part.partuuid: part for part in partitions}
     data = ids.get(in_use.STICK_DATA)

@@ -49,12 +49,12 @@ def of_image(spdx: Mapping[str, Any]) -> list[Package]:
     """The packages of an SPDX document."""
     packages: list[Package] = []
     for item in spdx["packages"]:
-        declared = item["licenseDeclared"]
+        licence = item["licenseDeclared"]
         packages.append(
             {
                 "name": item["name"],
                 "version": item["versionInfo"],
-                "licence": None if declared == "NOASSERTION" else declared,
+                "licence": None if licence == "NOASSERTION" else licence,
                 "comment": item.get("licenseComments"),
             }
         )
@@ -63,8 +63,8 @@ def of_image(spdx: Mapping[str, Any]) -> list[Package]:
 
 def of_host(vendor: Path = VENDOR) -> list[Package]:
     """The bench, the Python packages that it needs, and its front-end library."""
-    installed = needed("benchstick")
-    own = installed.pop("benchstick", None)
+    distributions = needed("benchstick")
+    own = distributions.pop("benchstick", None)
     first: Package = {
         "name": "benchstick",
         "version": __version__,
@@ -73,7 +73,7 @@ def of_host(vendor: Path = VENDOR) -> list[Package]:
     }
     if own is not None:
         first |= stated(own)
-    others = [of_distribution(dist) for _, dist in sorted(installed.items())]
+    others = [of_distribution(dist) for _, dist in sorted(distributions.items())]
     return [first, *others, *_front_end(vendor)]
 
 

@@ -37,9 +37,9 @@ def addresses() -> list[tuple[str, str]]:
     room = array.array("B", bytes(_IFREQ * _MOST))
     request = struct.pack("iL", len(room), room.buffer_info()[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-        used = struct.unpack("iL", fcntl.ioctl(link.fileno(), _SIOCGIFCONF, request))[0]
+        size = struct.unpack("iL", fcntl.ioctl(link.fileno(), _SIOCGIFCONF, request))[0]
     pairs = []
-    for at in range(0, used, _IFREQ):
+    for at in range(0, size, _IFREQ):
         row = room[at : at + _IFREQ].tobytes()
         name = row[:16].split(b"\0")[0].decode("ascii", "replace").split(":")[0]
         pairs.append((name, socket.inet_ntoa(row[20:24])))
@@ -55,8 +55,8 @@ def ports(
         have.setdefault(name, []).append(address)
     result = []
     for folder in sorted((sys / "class/net").glob("*")):
-        wired = _text(folder / "type") == _ETHERNET and (folder / "device").exists()
-        if not wired or (folder / "wireless").exists() or (folder / "phy80211").exists():
+        is_wired = _text(folder / "type") == _ETHERNET and (folder / "device").exists()
+        if not is_wired or (folder / "wireless").exists() or (folder / "phy80211").exists():
             continue
         # The kernel does not report it while the port is switched off.
         carrier = _text(folder / "carrier")

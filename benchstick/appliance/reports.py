@@ -81,9 +81,9 @@ class Reports:
             self._reported_ids.add(row["uuid"])
             if not (folder / _name(row, "json")).exists():
                 self._write(db, row, folder)
-        for one in reversed(verdict_rows):
-            self._reported_ids.add(_verdict_id(one))
-            self._write_verdict(verdicts.find(db, one["number"]), folder)
+        for verdict_row in reversed(verdict_rows):
+            self._reported_ids.add(_verdict_id(verdict_row))
+            self._write_verdict(verdicts.find(db, verdict_row["number"]), folder)
 
     def _write_verdict(self, verdict: Mapping[str, Any], folder: Path) -> None:
         # Numbers restart with a fresh store; the time of its end keeps the name unique.

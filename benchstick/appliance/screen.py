@@ -96,7 +96,7 @@ def _bare(row: Sequence[tuple[str, str]]) -> str:
 
 def _coloured(row: Sequence[tuple[str, str]]) -> str:
     text, now = "", ""
-    last = max((at for at, cell in enumerate(row) if cell != (" ", "")), default=-1)
+    last = max((index for index, cell in enumerate(row) if cell != (" ", "")), default=-1)
     for letter, style in row[: last + 1]:
         if style != now:
             text += f"\x1b[{STYLES[style]}m"
@@ -155,8 +155,8 @@ def _code(canvas: Canvas, view: View, below: int) -> tuple[int, int]:
     if not lines or 1 + len(lines) > below or canvas.width - len(lines[0]) < _LEAST[0]:
         return canvas.width, 0
     start = canvas.width - len(lines[0])
-    for at, line in enumerate(lines):
-        canvas.put(1 + at, start, line, "code")
+    for index, line in enumerate(lines):
+        canvas.put(1 + index, start, line, "code")
     return start, 1 + len(lines)
 
 
@@ -164,9 +164,9 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
     """Where the page is, and the PIN; the row after."""
     row = 2
     canvas.put(row - 1, 1, "Page", "title")
-    reached = _reached(view)
+    visitor_lines = _reached(view)
     for port in view.ports:
-        for text, style in _port_lines(view, port.cable, port.addresses, reached):
+        for text, style in _port_lines(view, port.cable, port.addresses, visitor_lines):
             canvas.put(row, 2, port.name, limit=_SECOND - 1)
             canvas.put(row, _SECOND, text, style, limit=edge)
             row += 1
@@ -176,10 +176,10 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
     if view.page is None:
         canvas.put(row, 2, "the page is not running", "note", limit=edge)
         return row + 2
-    if not reached and view.page.address not in ("0.0.0.0", "::"):
+    if not visitor_lines and view.page.address not in ("0.0.0.0", "::"):
         canvas.put(row, 2, f"on this machine: {url(view.page.address, view.page.port)}", limit=edge)
         row += 1
-    if view.name and reached:
+    if view.name and visitor_lines:
         canvas.put(row, 2, "by name", limit=edge)
         canvas.put(row, _SECOND, url(view.name, view.page.port), limit=edge)
         row += 1
@@ -194,7 +194,7 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
 
 
 def _port_lines(
-    view: View, cable: bool | None, addresses: Sequence[str], reached: Sequence[str]
+    view: View, cable: bool | None, addresses: Sequence[str], visitor_lines: Sequence[str]
 ) -> list[tuple[str, str]]:
     if cable is False:
         return [("no cable", "dim")]
@@ -202,7 +202,7 @@ def _port_lines(
         return [("off", "dim") if cable is None else ("waiting for an address", "dim")]
     number = view.page.port if view.page else 80
     return [
-        (url(address, number), "strong") if address in reached else (address, "dim")
+        (url(address, number), "strong") if address in visitor_lines else (address, "dim")
         for address in addresses
     ]
 
@@ -260,8 +260,10 @@ def _foot(canvas: Canvas, view: View) -> int:
     ]
     room = min(len(notices), max(1, row - 10))
     row -= room
-    for at, line in enumerate(notices[:room]):
-        canvas.put(row + at, 1, f"! {line}" if not line.startswith("  ") else f"  {line}", "note")
+    for index, line in enumerate(notices[:room]):
+        canvas.put(
+            row + index, 1, f"! {line}" if not line.startswith("  ") else f"  {line}", "note"
+        )
     return row
 
 
@@ -319,8 +321,8 @@ def _draw_ending(canvas: Canvas, run: FinishedRun, row: int) -> int:
     word = banner_font.big(run.ending.word, canvas.width - 2)
     lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.reason)
     row -= len(word) + 1 + len(lines)
-    for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
+    for index, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
         start = (canvas.width - len(line)) // 2
-        canvas.put(row + at, start, line)
-        canvas.fill(row + at, style)
+        canvas.put(row + index, start, line)
+        canvas.fill(row + index, style)
     return row

@@ -104,10 +104,10 @@ class Looker:
     def __init__(self, version: str) -> None:
         self.version = version
         self._db: sqlite3.Connection | None = None
-        self._opened = 0.0
+        self._open_time = 0.0
         self._in_ram = False
         self._content = _StoreContent()
-        self._named: tuple[float, tuple[str, ...], str | None] = (0.0, (), None)
+        self._last_name: tuple[float, tuple[str, ...], str | None] = (0.0, (), None)
 
     def look(self) -> View:
         """The current view. Never raises for a store that cannot be read: a notice reports it."""
@@ -157,13 +157,13 @@ class Looker:
             self._db = None
 
     def _read_store(self) -> None:
-        old = time.monotonic() - self._opened > _REOPEN_SECONDS
-        moved = state.moved_to_ram() != self._in_ram
-        if self._db is not None and (old or moved):
+        old = time.monotonic() - self._open_time > _REOPEN_SECONDS
+        is_moved = state.moved_to_ram() != self._in_ram
+        if self._db is not None and (old or is_moved):
             self.close()
         if self._db is None:
             self._db = database.open_reader(paths.data_folder())
-            self._opened = time.monotonic()
+            self._open_time = time.monotonic()
             self._in_ram = state.moved_to_ram()
             self._content.version = -1
         version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
@@ -193,10 +193,10 @@ class Looker:
     def _name(self, ports: list[Port]) -> str | None:
         """Our name on the network; asked for again now and then, and with every new address."""
         addresses = tuple(address for port in ports for address in port.addresses)
-        asked_at, of, name = self._named
+        asked_at, of, name = self._last_name
         if addresses != of or time.monotonic() - asked_at > _NAME_SECONDS:
             name = network.mdns_name(addresses[0]) if addresses else None
-            self._named = (time.monotonic(), addresses, name)
+            self._last_name = (time.monotonic(), addresses, name)
         return name
 
     def _boot_utc(self) -> str:

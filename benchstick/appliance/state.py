@@ -97,8 +97,9 @@ def notices(record: Mapping[str, Any] | None = None) -> list[str]:
         sentences.append(f"Settings: {place}{error['message']}; running with defaults.")
     others = [str(other["path"]) for other in record.get("other_sticks", [])]
     if others:
-        used = record["stick"]["path"] if record["stick"] else "none of them"
+        stick_path = record["stick"]["path"] if record["stick"] else "none of them"
         sentences.append(
-            f"More than one stick is plugged in: {used} is used; {', '.join(others)} left alone."
+            f"More than one stick is plugged in: {stick_path} is used; "
+            f"{', '.join(others)} left alone."
         )
     return sentences + [str(note) for note in record.get("notes", [])]

@@ -150,10 +150,10 @@ def find_booted(machine: Machine) -> tuple[Stick | None, str, list[Stick]]:
     deadline = time.monotonic() + machine.patience
     while True:
         sticks = find(machine)
-        booted, reason = choose(sticks, machine.parameter())
-        wait = booted is None and machine.parameter() is not None
+        boot_stick, reason = choose(sticks, machine.parameter())
+        wait = boot_stick is None and machine.parameter() is not None
         if not wait or time.monotonic() > deadline:
-            return booted, reason, sticks
+            return boot_stick, reason, sticks
         time.sleep(1.0)
 
 

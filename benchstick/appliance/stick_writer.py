@@ -79,10 +79,10 @@ def _refuse_the_booted(drive: Drive, who: str) -> None:
     """On a booted stick: another stick may be written, when it is known which one was booted."""
     if Machine().parameter() is None and state.read() is None:
         return
-    booted = (state.read() or {}).get("stick")
-    if booted is None:
+    boot_stick = (state.read() or {}).get("stick")
+    if boot_stick is None:
         raise Refused(f"{who}: it is not known which stick this system was booted from")
-    if booted["diskseq"] == drive.diskseq:
+    if boot_stick["diskseq"] == drive.diskseq:
         raise Refused(f"{who} is the stick that this system was booted from")
 
 

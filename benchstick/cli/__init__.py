@@ -111,7 +111,8 @@ def _report(argv: list[str]) -> str:
     """Write what a bug report needs to a file; its path."""
     secret_options = ("--erase", "--unlock")
     words = [
-        "***" if at and argv[at - 1] in secret_options else word for at, word in enumerate(argv)
+        "***" if index and argv[index - 1] in secret_options else word
+        for index, word in enumerate(argv)
     ]
     try:
         with tempfile.NamedTemporaryFile(

@@ -61,8 +61,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     lines = [list(columns), *[[one_line(cell) for cell in row] for row in rows]]
     widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
     for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        print("  ".join(padded).rstrip())
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
 
 
 def read_file(path: Path) -> bytes:

@@ -77,8 +77,8 @@ def _drawings(document: Mapping[str, Any], folder: Path) -> None:
 
     name = name_of(document)
     drawings = {
-        f"{name}-rank-{at}.svg": standalone(ranks)
-        for at, ranks in enumerate(comparison_report.ranks_of(document), 1)
+        f"{name}-rank-{index}.svg": standalone(ranks)
+        for index, ranks in enumerate(comparison_report.ranks_of(document), 1)
     }
     drawings |= {
         f"{name}-chart-{at}.svg": standalone(chart)
@@ -133,9 +133,9 @@ def _print_models(document: Mapping[str, Any]) -> None:
 
 
 def _rows(figure: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for at, row in enumerate(figure["rows"]):
+    for index, row in enumerate(figure["rows"]):
         yield (
-            figure["name"] if at == 0 else "",
+            figure["name"] if index == 0 else "",
             "-" if row["rank"] is None else str(row["rank"]),
             f"{'*' if row['under_test'] else ' '} {row['label']}",
             "-" if row["run"] is None else str(row["run"]),

@@ -116,8 +116,8 @@ def _ask(kind: str, body: Mapping[str, Any]) -> None:
         answer = _answer(db, request)
     if answer["state"] == RequestState.REFUSED:
         error = json.loads(answer["answer_json"])["error"]
-        refused = Refused if error["code"] == Refused.code else BadInput
-        raise refused(error["message"], field=error["field"])
+        error_class = Refused if error["code"] == Refused.code else BadInput
+        raise error_class(error["message"], field=error["field"])
 
 
 def _answer(db: sqlite3.Connection, request: int) -> sqlite3.Row:

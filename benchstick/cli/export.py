@@ -121,10 +121,10 @@ def _charts(document: Mapping[str, Any], folder: Path) -> None:
     if not charts:
         raise BadInput(f"export: run {document['number']} has no chart", field="format")
     put_drawings(folder, {
-        f"benchstick-run-{document['number']}-chart-{at}.svg": standalone(
+        f"benchstick-run-{document['number']}-chart-{index}.svg": standalone(
             chart, run_report.file_title(document, chart.title)
         )
-        for at, chart in enumerate(charts, 1)
+        for index, chart in enumerate(charts, 1)
     })  # fmt: skip
 
 

@@ -124,9 +124,15 @@ def _forms(serial: str) -> set[str]:
     text = serial.strip()
     forms = {serial, text, re.sub(r"\s", "_", text), re.sub(r"\s+", "_", text),
              re.sub(r"\s+", "", text)}  # fmt: skip
-    for padded in (text, text.ljust(_ATA_SERIAL), text.rjust(_ATA_SERIAL), f"{text} ", f" {text}"):
-        swapped = _swapped(padded)
-        forms |= {swapped.strip(), re.sub(r"\s", "_", swapped.strip())}
+    for padded_text in (
+        text,
+        text.ljust(_ATA_SERIAL),
+        text.rjust(_ATA_SERIAL),
+        f"{text} ",
+        f" {text}",
+    ):
+        swapped_text = _swapped(padded_text)
+        forms |= {swapped_text.strip(), re.sub(r"\s", "_", swapped_text.strip())}
     forms.add(text.lstrip("0"))
     for plain in tuple(forms):
         data = plain.encode("utf-8", "surrogatepass")

@@ -80,8 +80,8 @@ class _Meter:
 
     def __call__(self, at: Progress) -> None:
         position = at.index + (at.fraction or 0.0)
-        filled = int(24 * position / max(at.total, 1))
-        bar = "█" * filled + "░" * (24 - filled)
+        filled_width = int(24 * position / max(at.total, 1))
+        bar = "█" * filled_width + "░" * (24 - filled_width)
         share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
         text = f"run {at.number} {bar} {at.name}{share} · {at.time_left}"
         self._out.write(f"\r\x1b[K{one_line(text)[:110]}")

@@ -51,7 +51,12 @@ from benchstick.store.database import utc_now
     metavar="CODE",
     help="the code of a drive whose data may be destroyed (default: the recipe's rule)",
 )
-@click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
+@click.option(
+    "--scanned",
+    "scanned_serial",
+    metavar="SERIAL",
+    help="the serial that is on the drive's sticker",
+)
 @click.option("--asset", metavar="TAG", help="stored with the verdict; for one drive, like --order")
 @click.option("--order", metavar="TEXT")
 @click.option("--operator", metavar="NAME")
@@ -75,7 +80,7 @@ def qa(
     name: str,
     selectors: Sequence[str],
     codes: Sequence[str],
-    scanned: str | None,
+    scanned_serial: str | None,
     asset: str | None,
     order: str | None,
     operator: str | None,
@@ -100,9 +105,9 @@ def qa(
     drives = _drives(recipe, selectors, ports, makes=not dry_run)
     erase = _erase(codes, drives)
     labels = {"asset": asset, "order": order, "operator": operator}
-    if len(drives) > 1 and (scanned or asset or order):
+    if len(drives) > 1 and (scanned_serial or asset or order):
         raise BadInput("--scanned, --asset and --order are of one drive; name it with --drive")
-    _tell(recipe, drives, ports, erase, scanned, dry_run=dry_run)
+    _tell(recipe, drives, ports, erase, scanned_serial, dry_run=dry_run)
     if dry_run:
         return 0
     requests = [
@@ -112,14 +117,15 @@ def qa(
                 recipe=recipe, drive=_selector(drive),
                 expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
                 erase=drive.code if drive.code in erase else None,
-                per_controller=config.per_controller, scanned=scanned, own_folders=is_file(name),
+                per_controller=config.per_controller, scanned_serial=scanned_serial,
+                own_folders=is_file(name),
                 labels={key: value for key, value in labels.items() if value},
                 medium=None if drive.medium is None else drive.medium.text,
             ),
         )
         for drive in drives
     ]  # fmt: skip
-    with cancel_on_signals() as cancelled, event_log.opened(config, data_folder()) as send:
+    with cancel_on_signals() as cancel_event, event_log.opened(config, data_folder()) as send:
 
         def tell(texts: Sequence[str]) -> None:
             for line in texts:
@@ -128,11 +134,11 @@ def qa(
 
         tell([
             lines.started_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
-                             labels=labels, scanned=scanned, recipe=recipe.name)
+                             labels=labels, scanned_serial=scanned_serial, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
         results = parallel_drives.carry_out(
-            requests, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
+            requests, data_folder(), cancel_event, lambda item: tell(lines.event_lines(item))
         )
     _write(junit, outputs.junit(results))
     _write(as_csv, outputs.csv_text(results))
@@ -162,8 +168,8 @@ def _drives(
     home, hotplugs = data_folder(), hotplugged.believed()
     if selectors:
         drives = find_drives(selectors, home, hotplugs, makes=makes)
-        for at, drive in enumerate(drives):
-            if drive.name in [other.name for other in drives[:at]]:
+        for index, drive in enumerate(drives):
+            if drive.name in [other.name for other in drives[:index]]:
                 raise BadInput(f"--drive: {drive.code} is named twice", field="drive")
         return drives
     if not ports:
@@ -199,7 +205,7 @@ def _tell(
     drives: Sequence[Drive],
     ports: dict[str, str],
     erase: frozenset[str],
-    scanned: str | None,
+    scanned_serial: str | None,
     *,
     dry_run: bool,
 ) -> None:
@@ -209,7 +215,7 @@ def _tell(
     print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
-        another = verdict.serial_mismatch(scanned, facts)
+        another = verdict.serial_mismatch(scanned_serial, facts)
         reasons = [*([] if another is None else [another]), *preconditions.reasons(recipe, facts)]
         cost = ""
         if not reasons:
@@ -220,7 +226,7 @@ def _tell(
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
                     plugged_in = drive.diskseq is not None and drive.diskseq in hotplugs
                     reason = preconditions.why_not_erased(
-                        recipe, facts, bench_ports=ports, plugged=plugged_in,
+                        recipe, facts, bench_ports=ports, is_hotplugged=plugged_in,
                         # The test itself reads it when it is the drive's turn.
                         sample=partial(_sample, drive.name, dry_run),
                     )  # fmt: skip

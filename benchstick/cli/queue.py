@@ -130,8 +130,10 @@ def queue_of(
     print_line(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
     tally = _carry_out_all(readies, home, hotplugs)
     documents = [document_of(home, number) for number in tally.numbers]
-    named = [request.suite for at, request in enumerate(requests) if at not in tally.taken_out]
-    rest = named[len(documents) :] + [requests[at].suite for at in tally.taken_out]
+    suite_names = [
+        request.suite for index, request in enumerate(requests) if index not in tally.taken_out
+    ]
+    rest = suite_names[len(documents) :] + [requests[at].suite for at in tally.taken_out]
     code, reason = run_queue.exit_code(tally.codes), tally.reason
     if as_json:
         print_json(_document(documents, rest, code, reason))

@@ -116,18 +116,18 @@ def _pin_line(name: str, raw: bytes) -> str:
 @click.option("--name", metavar="NAME", help="its name here (default: the file name)")
 def add(path: Path, name: str | None) -> int:
     """Save the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
-    called = check_name(path.stem if name is None else name)
+    recipe_name = check_name(path.stem if name is None else name)
     raw = read_file(path)
     try:
         # As it is read later: a recipe without a name is called as its file.
-        recipe = read(raw, f"{called}.toml")
+        recipe = read(raw, f"{recipe_name}.toml")
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    check_upload(called, recipe)
+    check_upload(recipe_name, recipe)
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        recipes.save(db, called, raw.decode("utf-8-sig"))
-    print_line(f"{called} is kept (benchstick recipe show {called})")
+        recipes.save(db, recipe_name, raw.decode("utf-8-sig"))
+    print_line(f"{recipe_name} is kept (benchstick recipe show {recipe_name})")
     return 0
 
 

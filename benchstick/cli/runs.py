@@ -93,9 +93,9 @@ def print_run(document: Mapping[str, Any]) -> None:
         print_line(f"state of the drive: {conditions['state']}")
     for finding in document.get("corrupt") or ():
         print_line(f"DATA CORRUPT: {finding['name']}: {finding['text']}")
-        for one in finding["differences"][1:]:
-            where = "" if one["offset"] is None else f" at byte {one['offset']}"
-            print_line(f"  {one['path']}{where}: {one['description']}")
+        for difference in finding["differences"][1:]:
+            where = "" if difference["offset"] is None else f" at byte {difference['offset']}"
+            print_line(f"  {difference['path']}{where}: {difference['description']}")
     if document["practice"]:
         print("practice drive: these results say nothing about a real one")
     result = document["result"] or {}

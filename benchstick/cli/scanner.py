@@ -48,14 +48,14 @@ def _list(selector: str, as_json: bool) -> None:
     if not scanners.is_installed():
         print(scanners.NEEDS_EXTRA, file=sys.stderr)
     devices = scanners.keyboards()
-    scanner_nodes = {one.node for one in devices if selector and one.matches(selector)}
+    scanner_nodes = {device.node for device in devices if selector and device.matches(selector)}
     if as_json:
-        rows = [{**one.to_json(), "scanner": one.node in scanner_nodes} for one in devices]
+        rows = [{**item.to_json(), "scanner": item.node in scanner_nodes} for item in devices]
         sys.stdout.write(json.dumps({"schema": SCHEMA, "keyboards": rows}) + "\n")
         return
-    for one in devices:
-        mark = "  the scanner of the settings" if one.node in scanner_nodes else ""
-        print_line(f"{one.id}  {one.name}  {one.node}{mark}")
+    for item in devices:
+        mark = "  the scanner of the settings" if item.node in scanner_nodes else ""
+        print_line(f"{item.id}  {item.name}  {item.node}{mark}")
     if not devices:
         print("no keyboard and no scanner is plugged in", file=sys.stderr)
 
@@ -65,7 +65,7 @@ def _read(selector: str, layout: str, as_json: bool) -> None:
         raise BadInput(scanners.NEEDS_EXTRA)
     device = scanners.the_one(selector)
     try:
-        grabbed = scanners.Grabbed(device, layout)
+        device_grab = scanners.Grabbed(device, layout)
     except OSError as error:
         # EBUSY: the bench's agent has it, or another program.
         raise BadInput(f"{device.node} ({device.name}): {error.strerror}") from None
@@ -73,12 +73,12 @@ def _read(selector: str, layout: str, as_json: bool) -> None:
     with cancel_on_signals() as stop:
         try:
             while not stop.is_set():
-                for text in grabbed.read(0.25):
+                for text in device_grab.read(0.25):
                     _print(scanners.Scan(text, time.time()), as_json)
         except OSError as error:
             raise BadInput(f"{device.name}: {error.strerror}: was it pulled out?") from None
         finally:
-            grabbed.close()
+            device_grab.close()
 
 
 def _print(scan: scanners.Scan, as_json: bool) -> None:

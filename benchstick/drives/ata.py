@@ -137,11 +137,11 @@ def feature_facts(words: Words, reason: str) -> dict[str, Fact]:
         "erase_time": _erase_time(words, 89, bool(words.words[128] & 1)),
         "erase_time_enhanced": _erase_time(words, 90, words.words[128] & 0x21 == 0x21),
     }
-    trusted = words.words[48]
-    if trusted >> 14 == 1:
+    trusted_computing = words.words[48]
+    if trusted_computing >> 14 == 1:
         # The bit shows TRUSTED SEND/RECEIVE, which Opal uses. Only a discovery would show the
         # security subsystem, and the bench sends none.
-        text = "trusted computing supported" if trusted & 1 else "not supported"
+        text = "trusted computing supported" if trusted_computing & 1 else "not supported"
         facts["opal"] = Fact(text, source=f"{say}, word 48")
     else:
         facts["opal"] = Fact.unknown("the drive does not report trusted computing")
@@ -159,10 +159,10 @@ def _ncq(words: Words) -> Fact:
     return Fact(f"supported, depth {depth}", source=f"{words.source}, words 75 and 76")
 
 
-def _switch(words: Words, supported: int, enabled: int, bit: int) -> str:
-    if not words.bit(supported, bit):
+def _switch(words: Words, supported_word: int, enabled_word: int, bit: int) -> str:
+    if not words.bit(supported_word, bit):
         return "not supported"
-    return "enabled" if words.bit(enabled, bit) else "supported, off"
+    return "enabled" if words.bit(enabled_word, bit) else "supported, off"
 
 
 def _apm(words: Words) -> str:
@@ -193,9 +193,9 @@ def security_erase(word: int) -> str:
     return "supported, also enhanced" if word & 0x20 else "supported"
 
 
-def _erase_time(words: Words, word: int, supported: bool) -> Fact:
+def _erase_time(words: Words, word: int, supported_word: bool) -> Fact:
     """Words 89 and 90, in units of two minutes; bit 15 marks the longer form of ACS-3."""
-    if not supported:
+    if not supported_word:
         return Fact.unknown("the drive has no such security erase")
     value = words.words[word]
     units = value & 0x7FFF if value >> 15 else value & 0xFF

@@ -91,11 +91,11 @@ def scan(
         subprocesses.require("setpriv")
     brief = frozenset(identity_only)
     of = frozenset(disk_names(Tree(root))) - brief if brief else None
-    shared = _share(root, query, hotplugs, home, deep, skip_queries, of)
-    shared = replace(shared, brief=brief)
-    names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]
+    scan_data = _share(root, query, hotplugs, home, deep, skip_queries, of)
+    scan_data = replace(scan_data, brief=brief)
+    names = [name for name in disk_names(scan_data.tree) if _is_drive(scan_data, name)]
     with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
-        drives = [drive for drive in pool.map(lambda n: _look(shared, n), names) if drive]
+        drives = [drive for drive in pool.map(lambda n: _look(scan_data, n), names) if drive]
     return _with_codes(drives, labels or {})
 
 
@@ -114,11 +114,11 @@ def _share(
     return _Scan(tree, query, claims, runs, frozenset(hotplugs), home, deep, frozenset(skip))
 
 
-def _is_drive(shared: _Scan, name: str) -> bool:
-    return not name.startswith("loop") or loops.is_practice(shared.tree, name, shared.home)
+def _is_drive(scan_data: _Scan, name: str) -> bool:
+    return not name.startswith("loop") or loops.is_practice(scan_data.tree, name, scan_data.home)
 
 
-def _look(shared: _Scan, name: str) -> Drive | None:
+def _look(scan_data: _Scan, name: str) -> Drive | None:
     """One drive, its code not yet unique. None when it disappeared during the scan.
 
     The kernel notices a new card when a card reader's node is first opened, so a scan of one drive
@@ -126,7 +126,7 @@ def _look(shared: _Scan, name: str) -> Drive | None:
     """
     drive = None
     for _ in range(_LOOKS):
-        drive = _look_once(shared, name)
+        drive = _look_once(scan_data, name)
         if drive is None or drive.medium is None or drive.medium.diskseq == drive.diskseq:
             return drive
         _memory.pop(name, None)
@@ -135,23 +135,31 @@ def _look(shared: _Scan, name: str) -> Drive | None:
     return replace(drive, guard=Guard(LOCKED, "its medium changes while the bench looks at it"))
 
 
-def _look_once(shared: _Scan, name: str) -> Drive | None:
-    tree = shared.tree
+def _look_once(scan_data: _Scan, name: str) -> Drive | None:
+    tree = scan_data.tree
     seq = diskseq(tree, name)
-    run = _run_on(shared, name, seq)
-    where = locate(tree, name, practice=loops.is_practice(tree, name, shared.home))
-    reason = TEST_RUNS if run is not None or name in shared.skip else _neighbour(shared, where)
+    run = _run_on(scan_data, name, seq)
+    where = locate(tree, name, practice=loops.is_practice(tree, name, scan_data.home))
+    reason = (
+        TEST_RUNS if run is not None or name in scan_data.skip else _neighbour(scan_data, where)
+    )
     # Behind USB the serial inside the bridge may be another than the kernel knows.
-    tells = reason is None and name in shared.brief and where.usb is not None
-    if reason is None and name in shared.brief:
+    tells = reason is None and name in scan_data.brief and where.usb is not None
+    if reason is None and name in scan_data.brief:
         reason = NOT_MEANT
-    look = Asker(shared.query, reason) if shared.deep or reason else _remembered(shared, name)
-    ask = look if shared.deep else Asker(shared.query, silent_why=reason or "not asked: quick look")
-    who = identify(tree, where, Asker(shared.query) if tells else ask)
+    look = (
+        Asker(scan_data.query, reason) if scan_data.deep or reason else _remembered(scan_data, name)
+    )
+    ask = (
+        look
+        if scan_data.deep
+        else Asker(scan_data.query, silent_why=reason or "not asked: quick look")
+    )
+    who = identify(tree, where, Asker(scan_data.query) if tells else ask)
     inside = partition_table.look(tree, name, look)
     # Before the facts are queried: only what the guard needs may count as unanswered.
-    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.hotplugs)
-    facts = _facts(shared, where, who, inside, ask)
+    guard = judge(where, inside, scan_data.claims, look, seen_plugged=seq in scan_data.hotplugs)
+    facts = _facts(scan_data, where, who, inside, ask)
     identity = who.identity
     if reason is not None:
         identity, guard, facts = _as_known(run, reason, identity, guard, facts)
@@ -170,36 +178,36 @@ def _look_once(shared: _Scan, name: str) -> Drive | None:
     )
 
 
-def _remembered(shared: _Scan, name: str) -> Asker:
+def _remembered(scan_data: _Scan, name: str) -> Asker:
     """Earlier answers of this disk, as long as its contents cannot have changed.
 
     Quick scans run every few seconds; without this they would keep every disk awake.
     """
-    tree = shared.tree
+    tree = scan_data.tree
     counts = (tree.text(f"sys/block/{name}/stat") or "").split()
     # Fields 5 to 7 and 12 to 14 of stat: writes and discards.
     key = (
-        tree.root, shared.query, diskseq(tree, name), counts[4:7], counts[11:14],
-        partition_names(tree, name), sorted(shared.claims.reasons.get(name, [])),
+        tree.root, scan_data.query, diskseq(tree, name), counts[4:7], counts[11:14],
+        partition_names(tree, name), sorted(scan_data.claims.reasons.get(name, [])),
     )  # fmt: skip
     old = _memory.get(name)
     if old is not None and old[0] == key and old[1].silent_why is None:
         return old[1]
-    asker = Asker(shared.query)
+    asker = Asker(scan_data.query)
     _memory[name] = (key, asker)
     return asker
 
 
-def _run_on(shared: _Scan, name: str, seq: int | None) -> Running | None:
-    return next((r for r in shared.runs if r.name == name and r.diskseq == seq), None)
+def _run_on(scan_data: _Scan, name: str, seq: int | None) -> Running | None:
+    return next((r for r in scan_data.runs if r.name == name and r.diskseq == seq), None)
 
 
-def _neighbour(shared: _Scan, where: Where) -> str | None:
+def _neighbour(scan_data: _Scan, where: Where) -> str | None:
     """Drives of one enclosure share its bridge: while one is timed, the others are not queried."""
     if where.usb is None:
         return None
-    for run in shared.runs:
-        if run.name != where.name and locate(shared.tree, run.name).usb == where.usb:
+    for run in scan_data.runs:
+        if run.name != where.name and locate(scan_data.tree, run.name).usb == where.usb:
             return f"not asked while a test runs on {run.name} in the same enclosure"
     return None
 
@@ -235,10 +243,10 @@ def identity_from_json(fields: Mapping[str, Any], fallback: Identity) -> Identit
 
 
 def _facts(
-    shared: _Scan, where: Where, who: Identified, inside: Contents, ask: Asker
+    scan_data: _Scan, where: Where, who: Identified, inside: Contents, ask: Asker
 ) -> dict[str, Fact]:
-    tree, name = shared.tree, where.name
-    log = Asker(shared.query)
+    tree, name = scan_data.tree, where.name
+    log = Asker(scan_data.query)
     bridge_why = _no_words_why(where, who)
     smart_facts = smart.facts(who.smart)
     facts: dict[str, Fact] = {
@@ -269,8 +277,8 @@ def _facts(
     facts["contents"] = (
         Fact.unknown(inside.doubts[0]) if text is None else Fact(text, source="sfdisk, blkid")
     )
-    facts["filesystems"] = _filesystems(inside, where, who, shared.claims)
-    points = [m.point for m in shared.claims.mounts.get(name, [])]
+    facts["filesystems"] = _filesystems(inside, where, who, scan_data.claims)
+    points = [m.point for m in scan_data.claims.mounts.get(name, [])]
     facts["mounted"] = Fact(list(dict.fromkeys(points)), source="mountinfo")
     if where.scsi is not None and facts["rotational"].value is True:
         facts["rotational"] = _rotation(tree, where, who)
@@ -340,7 +348,7 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
     """Give each drive its code: the serial where it is unique and safe to type, else its place."""
     count = Counter(drive.identity.serial for drive in drives)
     used_codes: set[str] = {PRACTICE_CODE}
-    coded = []
+    coded_drives = []
     for drive in drives:
         code = drive.code
         if not code:
@@ -349,8 +357,8 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
                 # Two drives in one place by the kernel's paths: add the device number.
                 code = f"{_place(drive.identity)}@{drive.devno}"
             used_codes.add(code)
-        coded.append(replace(drive, code=code, label=labels.get(drive.identity.key())))
-    return coded
+        coded_drives.append(replace(drive, code=code, label=labels.get(drive.identity.key())))
+    return coded_drives
 
 
 def _place(identity: Identity) -> str:
@@ -398,15 +406,15 @@ def reidentify(
     drive: compare `identity` and `diskseq`. `ignore_run`: query it although a run holds it, for
     the runner itself.
     """
-    shared = _share(Path("/"), query, hotplugs, home, True, (), of={drive.name})
+    scan_data = _share(Path("/"), query, hotplugs, home, True, (), of={drive.name})
     if ignore_run:
-        shared = replace(shared, runs=())
-    tree, name = shared.tree, drive.name
+        scan_data = replace(scan_data, runs=())
+    tree, name = scan_data.tree, drive.name
     seq = diskseq(tree, name)
-    if name not in disk_names(tree) or not _is_drive(shared, name):
+    if name not in disk_names(tree) or not _is_drive(scan_data, name):
         return None
-    if _run_on(shared, name, seq) is not None:
-        fresh = _look(shared, name)
+    if _run_on(scan_data, name, seq) is not None:
+        fresh = _look(scan_data, name)
         return None if fresh is None else replace(fresh, code=drive.code, label=drive.label)
     look = Asker(query)
     where = locate(tree, name, practice=loops.is_practice(tree, name, home))
@@ -414,7 +422,7 @@ def reidentify(
     if asker.silent_why is not None:
         look = asker
     inside = partition_table.look(tree, name, look)
-    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.hotplugs)
+    guard = judge(where, inside, scan_data.claims, look, seen_plugged=seq in scan_data.hotplugs)
     devno = tree.text(f"sys/block/{name}/dev")
     if devno is None:
         return None

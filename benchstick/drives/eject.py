@@ -67,9 +67,9 @@ def _alone(tree: Tree, name: str, device: Path, file: str) -> Path:
             raise BadInput(f"{name}: {other} is on the same device and would be removed too")
     for child in tree.names(device):
         kind = tree.text(device / child / "bInterfaceClass")
-        used = tree.link_name(device / child / "driver")
-        if kind not in (None, _MASS_STORAGE) and used is not None:
-            raise BadInput(f"{name}: the same device is in use by {used}, which would stop")
+        driver = tree.link_name(device / child / "driver")
+        if kind not in (None, _MASS_STORAGE) and driver is not None:
+            raise BadInput(f"{name}: the same device is in use by {driver}, which would stop")
     path = tree.path(device / file)
     if not path.exists():
         raise BadInput(f"{name}: {device / file} is not there; pull the drive")

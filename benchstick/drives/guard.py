@@ -52,8 +52,8 @@ class Hold:
         self._exclusive_depth = 0
         # From the first write on, the medium's content is the bench's own.
         self._is_written = False
-        self._changed: str | None = None
-        self._stopped = False
+        self._change_reason: str | None = None
+        self._has_stopped_writes = False
         self._stopping = threading.Lock()
 
     def __enter__(self) -> Hold:
@@ -70,12 +70,12 @@ class Hold:
     def close(self) -> None:
         """Release the drive. May be called twice."""
         if self._fd >= 0:
-            if self._stopped:
+            if self._has_stopped_writes:
                 medium.drop_cache(self._fd)
             locks.release(self._lock_fd)
             os.close(self._fd)
             self._fd = -1
-            if self._stopped:
+            if self._has_stopped_writes:
                 medium.allow_writes(self.drive.name)
 
     @property
@@ -86,7 +86,7 @@ class Hold:
     def alive(self) -> bool:
         """Is the drive still there: the same disk under the same name, not taken offline?"""
         tree, name = Tree(), self.drive.name
-        if self._changed is not None:
+        if self._change_reason is not None:
             return False
         if tree.text(f"sys/block/{name}/dev") != self.drive.devno:
             return False
@@ -97,17 +97,17 @@ class Hold:
     @property
     def medium_changed(self) -> str | None:
         """Why the medium in the drive is no longer the one that was chosen; None while it is."""
-        return self._changed
+        return self._change_reason
 
     def lose_medium(self, reason: str) -> DriveLost:
         """Another medium is in the drive: stop all writes to it, write-back included."""
         with self._stopping:
-            if self._changed is None:
-                self._changed = reason
+            if self._change_reason is None:
+                self._change_reason = reason
                 # The open descriptor keeps the name, so this is still the same drive.
-                self._stopped = medium.stop_writes(self.drive.name)
+                self._has_stopped_writes = medium.stop_writes(self.drive.name)
         outcome = "nothing more was written" if self._is_written else "nothing was written"
-        return DriveLost(f"{_who(self.drive)}: {self._changed}; {outcome}")
+        return DriveLost(f"{_who(self.drive)}: {self._change_reason}; {outcome}")
 
     def check_medium(self) -> None:
         """Check with the device that the medium is still the chosen one: by size and disk sequence,
@@ -194,8 +194,8 @@ class Hold:
 
     def _check_there(self, outcome: str) -> None:
         """By what the kernel knows, without a query to the drive."""
-        if self._changed is not None:
-            raise self.lose_medium(self._changed)
+        if self._change_reason is not None:
+            raise self.lose_medium(self._change_reason)
         if self.alive():
             return
         tree, drive = Tree(), self.drive
@@ -210,14 +210,14 @@ class Hold:
         content of the medium must be what it was when it was chosen."""
         ask = Asker(self._query)
         answer = ask(PROBE, self.drive.path, *(("ends",) if compares else ()))
-        probed = parse_probe(answer.text)
-        exclusive = probed.get("exclusive", "")
+        signatures = parse_probe(answer.text)
+        exclusive = signatures.get("exclusive", "")
         if answer.exit_code != 0 or not exclusive:
             raise DriveLost(f"{_who(self.drive)} cannot be opened: {ask.why_not(answer)}")
         token = self.drive.medium
         if compares and token is not None:
             # Where the bench itself keeps the node busy, the content is still as it was.
-            probe_data = {**probed, "exclusive": "ok"} if may_be_busy else probed
+            probe_data = {**signatures, "exclusive": "ok"} if may_be_busy else signatures
             idle = exclusive == "ok" or may_be_busy
             reason = token.difference(medium.from_probe(probe_data), content=idle)
             if reason is not None:
@@ -337,8 +337,8 @@ def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
     """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
     tree = Tree()
     inside = partition_table.look(tree, drive.name, Asker(query))
-    used = protections(drive.name, inside, in_use.read(tree, {drive.name}), but_stick=True)
-    return is_stick(inside) and not used
+    reasons = protections(drive.name, inside, in_use.read(tree, {drive.name}), but_stick=True)
+    return is_stick(inside) and not reasons
 
 
 def _check_guard(drive: Drive, unlock: str | None, over_stick: bool, query: Query) -> None:

@@ -32,25 +32,27 @@ def judge(
 
     `seen_plugged`: the running agent saw this very disk (by diskseq) being plugged in.
     """
-    protected = protections(where.name, contents, claims)
-    if not protected:
-        protected = twins.reasons(where.name, claims.twins.get(where.name, ()), claims, ask)
-    if protected:
-        return Guard(PROTECTED, _sentence(protected))
+    protection_reasons = protections(where.name, contents, claims)
+    if not protection_reasons:
+        protection_reasons = twins.reasons(
+            where.name, claims.twins.get(where.name, ()), claims, ask
+        )
+    if protection_reasons:
+        return Guard(PROTECTED, _sentence(protection_reasons))
     if where.transport == "virtual":
         # Its contents are the bench's own; its users were checked above.
         return Guard(FREE, "the practice drive, a file in the bench's own folder")
-    locked = []
+    lock_reasons = []
     if not where.external and not seen_plugged:
-        locked.append(f"internal ({where.external_why}), and nobody saw it being plugged in")
-    locked += claims.readers.get(where.name, [])
-    locked += claims.doubts
-    locked += os_detection.findings(contents, where.name, ask)
+        lock_reasons.append(f"internal ({where.external_why}), and nobody saw it being plugged in")
+    lock_reasons += claims.readers.get(where.name, [])
+    lock_reasons += claims.doubts
+    lock_reasons += os_detection.findings(contents, where.name, ask)
     if ask.timed_out:
         # Its contents are unknown: a code cannot replace a pending answer.
         return Guard(LOCKED, f"{NOT_ANSWERING}: {ask.silent_why}", retry=True)
-    if locked:
-        return Guard(LOCKED, _sentence(locked))
+    if lock_reasons:
+        return Guard(LOCKED, _sentence(lock_reasons))
     how = where.external_why if where.external else "it was plugged in while the agent was running"
     return Guard(FREE, f"{how}; not in use, and no system found on it")
 

@@ -98,7 +98,7 @@ def walk(tree: Tree) -> Walk:
 def lasting(tree: Tree, candidates: list[Opened]) -> list[Opened]:
     """Those of `candidates` that are still there after a moment."""
     _lasting.intersection_update(candidates)
-    fresh = [one for one in candidates if one not in _lasting]
+    fresh = [candidate for candidate in candidates if candidate not in _lasting]
     until = time.monotonic() + (_MOMENT_SECONDS if tree.live else 0.0)
     while fresh and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
@@ -120,9 +120,9 @@ def _is_still(tree: Tree, one: Opened) -> bool:
     return same and _program(tree, one.pid)[1] == one.started
 
 
-def _age(tree: Tree, started: int) -> float:
+def _age(tree: Tree, start_ticks: int) -> float:
     uptime = (tree.text("proc/uptime") or "0").split()[0]
-    return float(uptime) - started / os.sysconf("SC_CLK_TCK")
+    return float(uptime) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _walk(tree: Tree) -> Walk:
@@ -250,7 +250,7 @@ def _descriptors(
     if not (names := _list(tree, f"{here}/fd")):
         # A kernel thread, or a first thread that has exited while others still run.
         threads = tree.names(f"{here}/task")
-        folders = [f"task/{one}/fd" for one in threads if one != str(pid)]
+        folders = [f"task/{thread}/fd" for thread in threads if thread != str(pid)]
     entries = []
     for folder in folders:
         for name in names or _list(tree, f"{here}/{folder}"):

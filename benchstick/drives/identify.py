@@ -36,10 +36,10 @@ class Identified:
 
 def clean(text: str | None) -> str | None:
     """White space folded; None for nothing, and for a serial that nobody could type."""
-    folded = " ".join((text or "").split())
-    if not folded or not folded.isprintable() or "\ufffd" in folded:
+    line = " ".join((text or "").split())
+    if not line or not line.isprintable() or "\ufffd" in line:
         return None
-    return folded
+    return line
 
 
 def identify(tree: Tree, where: Where, ask: Asker) -> Identified:

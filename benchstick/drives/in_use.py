@@ -96,10 +96,10 @@ def read(tree: Tree, of: Collection[str] | None = None) -> Claims:
     _btrfs(tree, claims)
     _stacked(tree, claims)
     second_paths = twins.find(tree, disk_names(tree))
-    selected = None
+    selected_disks = None
     if of is not None:
-        selected = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
-    _opened(tree, claims, walk, runners, selected)
+        selected_disks = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
+    _opened(tree, claims, walk, runners, selected_disks)
     _exported(tree, claims, by_devno)
     _boot_paths(tree, claims)
     _second_paths(claims, second_paths)
@@ -264,33 +264,33 @@ def _opened(
     claims: Claims,
     walk: holders.Walk,
     runners: dict[str, set[int]],
-    selected: set[str] | None,
+    selected_disks: set[str] | None,
 ) -> None:
     """Descriptors and mappings of other programs: writing protects, reading is kept apart.
 
-    Only those of the `selected` disks; None: of all disks.
+    Only those of the `selected_disks` disks; None: of all disks.
     """
-    disks = {node: _disks_of(tree, node.blocks) for node in {one.node for one in walk.opened}}
+    disks = {node: _disks_of(tree, node.blocks) for node in {file.node for file in walk.opened}}
     foreign = [
-        one
-        for one in walk.opened
-        if (selected is None or disks[one.node] & selected)
+        file
+        for file in walk.opened
+        if (selected_disks is None or disks[file.node] & selected_disks)
         and not holders.is_of_bench(
-            tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
+            tree, file, {pid for disk in disks[file.node] for pid in runners.get(disk, ())}
         )
     ]
-    counted = [
-        one
-        for one in foreign
-        if one.writes or (holders.is_reader(tree, one) and not _is_self(tree, one.pid))
+    counted_files = [
+        file
+        for file in foreign
+        if file.writes or (holders.is_reader(tree, file) and not _is_self(tree, file.pid))
     ]
-    for one in holders.lasting(tree, counted):
-        how = "mapped" if one.file.startswith("map_files/") else "open"
-        for disk in disks[one.node]:
-            if one.writes:
-                claims.reasons[disk].append(f"{one.who} has {one.node.name} {how} for writing")
+    for file in holders.lasting(tree, counted_files):
+        how = "mapped" if file.file.startswith("map_files/") else "open"
+        for disk in disks[file.node]:
+            if file.writes:
+                claims.reasons[disk].append(f"{file.who} has {file.node.name} {how} for writing")
             else:
-                claims.readers[disk].append(f"{one.who} keeps {one.node.name} open for reading")
+                claims.readers[disk].append(f"{file.who} keeps {file.node.name} open for reading")
 
 
 def _is_self(tree: Tree, pid: int) -> bool:

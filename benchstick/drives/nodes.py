@@ -35,7 +35,7 @@ def numbers(tree: Tree) -> dict[str, Node]:
         here = f"sys/class/nvme/{name}"
         # With multipath the controller has a hidden leg, nvme0c1n1, of the disk nvme0n1.
         inside = [re.sub(r"c\d+n", "n", child) for child in tree.names(here)]
-        disks = {one for one in inside if tree.exists(f"sys/block/{one}")}
+        disks = {name for name in inside if tree.exists(f"sys/block/{name}")}
         if disks:
             _add(tree, nodes, "c", here, Node(name, tuple(sorted(disks))))
     return nodes

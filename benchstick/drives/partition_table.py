@@ -115,14 +115,14 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
     exclusive, has_data, token = _node(tree, name, ask, partitions, doubts)
     if whole.table and not table:
         doubts.append(f"it has a partition table ({whole.table}) that sfdisk cannot read")
-    probed = []
+    probe_results = []
     for part in partitions:
         if part.type not in EXTENDED:
             part = replace(part, signature=_signature(ask, name, part, doubts)[0])
-        probed.append(part)
+        probe_results.append(part)
     if ask.silent_why is not None and ask.silent_why not in doubts:
         doubts.append(ask.silent_why)
-    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts), has_data, token)
+    return Contents(table, whole, tuple(probe_results), exclusive, tuple(doubts), has_data, token)
 
 
 def table(tree: Tree, name: str, ask: Asker) -> tuple[str, list[Partition]]:
@@ -144,10 +144,10 @@ def _table(tree: Tree, name: str, ask: Asker, doubts: list[str]) -> tuple[str, l
         doubts.append(f"its partition table could not be read: {ask.why_not(answer)}")
     kernel = _kernel_partitions(tree, name)
     places = {(part.start, part.size): part for part in kernel}
-    merged = []
+    merged_partitions = []
     for part in partitions:
         kernel_part = places.pop((part.start, part.size), None)
-        merged.append(
+        merged_partitions.append(
             part
             if kernel_part is None
             else Partition(
@@ -156,11 +156,13 @@ def _table(tree: Tree, name: str, ask: Asker, doubts: list[str]) -> tuple[str, l
             )
         )  # fmt: skip
     # An extended partition is shown by the kernel with a size of its own (1 KiB).
-    starts = {part.start for part in merged if part.type in EXTENDED}
-    merged += [part for part in places.values() if part.start not in starts]
-    if len(merged) > _MOST_PARTITIONS:
-        doubts.append(f"it has {len(merged)} partitions; the bench looks into {_MOST_PARTITIONS}")
-    return label, merged[:_MOST_PARTITIONS]
+    starts = {part.start for part in merged_partitions if part.type in EXTENDED}
+    merged_partitions += [part for part in places.values() if part.start not in starts]
+    if len(merged_partitions) > _MOST_PARTITIONS:
+        doubts.append(
+            f"it has {len(merged_partitions)} partitions; the bench looks into {_MOST_PARTITIONS}"
+        )
+    return label, merged_partitions[:_MOST_PARTITIONS]
 
 
 def parse_sfdisk(output: str, node: str) -> tuple[str, list[Partition]]:

@@ -86,16 +86,16 @@ def _folder(folder: Path) -> None:
         raise BadInput(f"{folder} is a symlink: the practice drive must lie in the bench's folder")
 
 
-def size_for(free: int, allocated: int = 0) -> int:
+def size_for(free: int, allocated_bytes: int = 0) -> int:
     """Bytes for a practice file, of `free` bytes and those that it occupies already.
 
     BadInput when 4 GiB is more than a quarter.
     """
-    most = (free + allocated) // 4 // _MIB * _MIB
+    most = (free + allocated_bytes) // 4 // _MIB * _MIB
     if most < LEAST_BYTES:
         raise BadInput(
             f"the practice drive needs {LEAST_BYTES / 1e9:.1f} GB, at most a quarter of the free "
-            f"space, and {(free + allocated) / 1e9:.1f} GB are free: make room for "
+            f"space, and {(free + allocated_bytes) / 1e9:.1f} GB are free: make room for "
             f"{4 * LEAST_BYTES / 1e9:.1f} GB, or move BENCHSTICK_HOME"
         )
     return min(most, USUAL_BYTES)

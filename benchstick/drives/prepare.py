@@ -190,10 +190,10 @@ def _mkfs(fs: str, node: str, label: str, cluster: int) -> list[str]:
     # Lazy initialisation would write in the background while the drive is timed. No discard: it
     # would change the drive's state, which is a step of its own. One inode for 64 KiB keeps the
     # tables of a big disk small.
-    extended = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+    options_text = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
     return [
         "mkfs.ext4", "-q", "-F", "-b", str(cluster), "-i", "65536", "-m", "0",
-        "-E", extended, "-L", label[:16], node,
+        "-E", options_text, "-L", label[:16], node,
     ]  # fmt: skip
 
 

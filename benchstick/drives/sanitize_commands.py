@@ -134,32 +134,32 @@ def _document(text: str) -> dict[str, Any]:
 class AtaSecurity:
     """The Security section of `hdparm -I`. Minutes are None where the drive reports none."""
 
-    supported: bool = False
-    enabled: bool = False
-    locked: bool = False
-    frozen: bool = False
-    expired: bool = False
-    enhanced: bool = False
+    is_supported: bool = False
+    is_enabled: bool = False
+    is_locked: bool = False
+    is_frozen: bool = False
+    is_expired: bool = False
+    has_enhanced_erase: bool = False
     minutes: int | None = None
     enhanced_minutes: int | None = None
 
     @property
     def word(self) -> str:
         """`enabled, locked, not frozen`."""
-        if not self.supported:
+        if not self.is_supported:
             return "not supported"
-        parts = ["enabled" if self.enabled else "not enabled"]
-        parts += ["locked"] * self.locked + ["count expired"] * self.expired
-        return ", ".join([*parts, "frozen" if self.frozen else "not frozen"])
+        parts = ["enabled" if self.is_enabled else "not enabled"]
+        parts += ["locked"] * self.is_locked + ["count expired"] * self.is_expired
+        return ", ".join([*parts, "frozen" if self.is_frozen else "not frozen"])
 
 
 _SECURITY_LINES = {
-    "supported": "supported",
-    "enabled": "enabled",
-    "locked": "locked",
-    "frozen": "frozen",
-    "expired: security count": "expired",
-    "supported: enhanced erase": "enhanced",
+    "supported": "is_supported",
+    "enabled": "is_enabled",
+    "locked": "is_locked",
+    "frozen": "is_frozen",
+    "expired: security count": "is_expired",
+    "supported: enhanced erase": "has_enhanced_erase",
 }
 
 

@@ -307,25 +307,25 @@ def _no_security(name: str, drive: Facts) -> str | None:
     reason = _no_sata(drive)
     if reason is not None:
         return reason
-    supported = value(drive, "security_erase")
-    if supported is None:
+    support = value(drive, "security_erase")
+    if support is None:
         return f"what the drive's security can do is not known: {_why(drive, 'security_erase')}"
-    if supported == "not supported":
+    if support == "not supported":
         return "the drive has no ATA security feature set"
-    if name.endswith("enhanced") and "enhanced" not in supported:
+    if name.endswith("enhanced") and "enhanced" not in support:
         return "the drive has no enhanced security erase"
     return password_or_frozen("enabled" in _security(drive), is_locked(drive), is_frozen(drive))
 
 
-def password_or_frozen(enabled: bool, locked: bool, frozen: bool) -> str | None:
+def password_or_frozen(is_enabled: bool, is_locked: bool, is_frozen: bool) -> str | None:
     """Why a security erase cannot start in this state; None when it can."""
-    if locked or enabled:
-        how = "locked with" if locked else "protected by"
+    if is_locked or is_enabled:
+        how = "locked with" if is_locked else "protected by"
         return (
             f"the drive is {how} an ATA password; benchstick purges shows whether this bench set "
             f"it; {_OF_ANOTHER_STORE}"
         )
-    return FROZEN if frozen else None
+    return FROZEN if is_frozen else None
 
 
 def _ata_seconds(name: str, drive: Facts, speed: float) -> float:

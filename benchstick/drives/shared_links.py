@@ -54,13 +54,13 @@ def shared(tree: Tree, names: Sequence[str]) -> list[Link]:
     A link is left out when all of its drives share another one with the same drives and no higher
     limit: that one limits them.
     """
-    carried: dict[tuple[str, str], tuple[float | None, list[str]]] = {}
+    link_loads: dict[tuple[str, str], tuple[float | None, list[str]]] = {}
     for name in names:
         for kind, place, limit in _links(tree, locate(tree, name)):
-            carried.setdefault((kind, place), (limit, []))[1].append(name)
+            link_loads.setdefault((kind, place), (limit, []))[1].append(name)
     links = [
         Link(kind, place, limit, tuple(drives))
-        for (kind, place), (limit, drives) in carried.items()
+        for (kind, place), (limit, drives) in link_loads.items()
         if len(drives) > 1
     ]
     links.sort(key=lambda link: (link.limit is None, link.limit or 0.0))
@@ -88,8 +88,8 @@ def _links(tree: Tree, where: Where) -> list[tuple[str, str, float | None]]:
         # One port, one cable; several disks on it hang behind a port multiplier.
         speed = _sata_limit(tree, where)
         links.append(("SATA port", where.ata, speed))
-    for at, folder in enumerate(reversed(where.pci)):
-        kind = "controller" if at == 0 else "PCIe bridge"
+    for index, folder in enumerate(reversed(where.pci)):
+        kind = "controller" if index == 0 else "PCIe bridge"
         links.append((kind, folder.name, _pcie_limit(tree, folder)))
     return links
 

@@ -96,13 +96,13 @@ def facts(smart: Smart) -> dict[str, Fact]:
     if not smart:
         return {name: Fact.unknown(smart.reason) for name in names}
     source = f"smartctl -d {smart.kind}"
-    passed = smart.get("smart_status", "passed")
+    has_passed = smart.get("smart_status", "passed")
     hours = smart.get("power_on_time", "hours")
     return {
         "health": (
             Fact.unknown("the drive reports no SMART status")
-            if passed is None
-            else Fact("passed" if passed else "failed", source=source)
+            if has_passed is None
+            else Fact("passed" if has_passed else "failed", source=source)
         ),
         "power_on_hours": (
             Fact.unknown("the drive reports no hours")
@@ -117,11 +117,11 @@ def facts(smart: Smart) -> dict[str, Fact]:
 
 def _wear(smart: Smart, source: str) -> Fact:
     """Percent of the rated endurance used."""
-    used = smart.get("nvme_smart_health_information_log", "percentage_used")
-    if used is None:
-        used = smart.get("endurance_used", "current_percent")
-    if used is not None:
-        return Fact(used, "%", source)
+    percent_used = smart.get("nvme_smart_health_information_log", "percentage_used")
+    if percent_used is None:
+        percent_used = smart.get("endurance_used", "current_percent")
+    if percent_used is not None:
+        return Fact(percent_used, "%", source)
     for row in smart.get("ata_smart_attributes", "table") or []:
         if row.get("name") in _WEAR_ATTRIBUTES and isinstance(row.get("value"), int):
             return Fact(max(0, 100 - row["value"]), "%", f"{source}, {row['name']}")

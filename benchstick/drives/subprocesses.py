@@ -206,7 +206,7 @@ def run(
     timeout: float | None = 60.0,
     cancel: Flag | None = None,
     cgroup: Path | None = None,
-    started: Callable[[subprocess.Popen[bytes]], None] | None = None,
+    on_start: Callable[[subprocess.Popen[bytes]], None] | None = None,
     grace: float = 5.0,
 ) -> Finished:
     """Run `argv` to its end. On `timeout` or `cancel`: SIGTERM, then SIGKILL after `grace` s.
@@ -216,24 +216,24 @@ def run(
     """
     started_at = time.monotonic()
     process = start(argv, cgroup=cgroup)
-    if started is not None:
-        started(process)
-    collected: dict[str, bytes] = {"out": b"", "err": b""}
+    if on_start is not None:
+        on_start(process)
+    outputs: dict[str, bytes] = {"out": b"", "err": b""}
     end_event = threading.Event()
-    reader = threading.Thread(target=_collect, args=(process, collected, end_event), daemon=True)
+    reader = threading.Thread(target=_collect, args=(process, outputs, end_event), daemon=True)
     reader.start()
-    stopped = _wait(end_event, started_at, timeout, cancel)
-    if stopped:
+    stop_reason = _wait(end_event, started_at, timeout, cancel)
+    if stop_reason:
         _stop(process, grace)
     reader.join(timeout=grace)
     code = process.poll()
     return Finished(
         argv=tuple(argv),
         exit_code=-signal.SIGKILL if code is None else code,
-        stdout=collected["out"],
-        stderr=collected["err"],
+        stdout=outputs["out"],
+        stderr=outputs["err"],
         seconds=time.monotonic() - started_at,
-        timed_out=stopped,
+        timed_out=stop_reason,
     )
 
 

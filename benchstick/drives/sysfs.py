@@ -75,9 +75,9 @@ class Tree:
 
     def real(self, where: str | Path) -> Path:
         """`where` with its symlinks followed, again relative to the root: `/sys/devices/...`."""
-        resolved = self.path(where).resolve()
+        real_path = self.path(where).resolve()
         root = self.root.resolve()
-        return Path("/") / (resolved.relative_to(root) if resolved.is_relative_to(root) else "")
+        return Path("/") / (real_path.relative_to(root) if real_path.is_relative_to(root) else "")
 
     def link_name(self, where: str | Path) -> str | None:
         """The last part of the symlink's target (a driver's name), or None."""

@@ -46,12 +46,12 @@ class _Claims(Protocol):
 
 def find(tree: Tree, names: Sequence[str]) -> dict[str, list[Twin]]:
     """The second paths of each disk, by what sysfs shows; sends no command."""
-    signs = [one for one in (_signs(tree, name) for name in names) if one.wwn or one.serials]
+    signs = [sign for sign in (_signs(tree, name) for name in names) if sign.wwn or sign.serials]
     twins: dict[str, list[Twin]] = {}
-    for one in signs:
+    for sign in signs:
         for other in signs:
-            if one.name != other.name and (twin := _twin(one, other)) is not None:
-                twins.setdefault(one.name, []).append(twin)
+            if sign.name != other.name and (twin := _twin(sign, other)) is not None:
+                twins.setdefault(sign.name, []).append(twin)
     return twins
 
 
@@ -83,12 +83,12 @@ def reasons(name: str, twins: Sequence[Twin], claims: _Claims, ask: Asker) -> li
     if ask.silent_why is not None and locks.is_locked(name):
         # A run is on: it compared the two before it started.
         return []
-    protected = []
+    reason_list = []
     for twin in twins:
-        used = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)
-        if used and (twin.is_certain or _is_same(name, twin, ask)):
-            protected.append(f"{twin.words}, and {used[0]}")
-    return protected
+        use = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)
+        if use and (twin.is_certain or _is_same(name, twin, ask)):
+            reason_list.append(f"{twin.words}, and {use[0]}")
+    return reason_list
 
 
 def _kernel_use(twin: Twin, claims: _Claims, ask: Asker) -> list[str]:

@@ -12,19 +12,19 @@ _MIN_FRACTION = 0.02
 
 
 def of_step(
-    step: Step, elapsed: float, bytes_done: int, share: float | None = None
+    step: Step, elapsed_seconds: float, bytes_done: int, share: float | None = None
 ) -> tuple[float | None, float]:
     """(fraction of the step done, seconds left). From the step's `share`, if it reports one; else,
     for a step without a fixed time, from its bytes."""
     if share is not None and share > 0:
-        return min(1.0, share), max(0.0, elapsed / share - elapsed)
+        return min(1.0, share), max(0.0, elapsed_seconds / share - elapsed_seconds)
     total = _bytes(step)
     if _is_untimed(step) and total and bytes_done:
         fraction = min(1.0, bytes_done / total)
-        return fraction, elapsed / fraction - elapsed
+        return fraction, elapsed_seconds / fraction - elapsed_seconds
     if step.seconds <= 0:
         return None, 0.0
-    return min(1.0, elapsed / step.seconds), max(0.0, step.seconds - elapsed)
+    return min(1.0, elapsed_seconds / step.seconds), max(0.0, step.seconds - elapsed_seconds)
 
 
 class Paces:
@@ -38,10 +38,10 @@ class Paces:
     def __init__(self) -> None:
         self._by_kind: dict[tuple[str, str], float] = {}
 
-    def learn(self, step: Step, elapsed: float, remaining: float, bytes_done: int) -> None:
-        """Learn from the running step, which takes `elapsed` + `remaining` seconds."""
+    def learn(self, step: Step, elapsed_seconds: float, remaining: float, bytes_done: int) -> None:
+        """Learn from the running step, which takes `elapsed_seconds` + `remaining` seconds."""
         if _is_untimed(step) and step.seconds > 0 and bytes_done > _MIN_FRACTION * _bytes(step):
-            self._by_kind[_kind(step)] = (elapsed + remaining) / step.seconds
+            self._by_kind[_kind(step)] = (elapsed_seconds + remaining) / step.seconds
 
     def seconds_of(self, steps: Iterable[Step]) -> float:
         """Seconds that these steps take; those without a fixed time at the pace of their kind."""

@@ -105,7 +105,7 @@ def change_settings(drive: Drive, record: RunRecord) -> list[str]:
 
     Returns a sentence for each setting that could not be changed.
     """
-    refused = []
+    refusals = []
     for path, new in _list_settings(drive):
         old = _current(path)
         if old is None or old == new:
@@ -115,8 +115,8 @@ def change_settings(drive: Drive, record: RunRecord) -> list[str]:
             path.write_text(new, encoding="ascii")
         except OSError as error:
             record.setting_restored(str(path))
-            refused.append(f"{path}: stays {old} ({error.strerror})")
-    return refused
+            refusals.append(f"{path}: stays {old} ({error.strerror})")
+    return refusals
 
 
 # The only files that `_list_settings` lists, and the only values that they take. The page's user

@@ -195,24 +195,24 @@ class Ask:
         """Unlock the drive and remove the password. Returns the state after it. BadInput when the
         drive is frozen, Inconclusive when it does not accept the password."""
         now = self.security()
-        if not now.enabled:
+        if not now.is_enabled:
             return now
-        if now.frozen:
+        if now.is_frozen:
             raise BadInput(f"the password cannot be removed now: {sanitize_methods.FROZEN}")
-        if now.expired:
+        if now.is_expired:
             raise BadInput(
                 "the drive has refused too many passwords: switch its power off and on, then try "
                 "again"
             )
         result = None
         # hdparm's disable starts with an unlock, which an unlocked drive accepts as well.
-        for act in ("unlock",) * now.locked + ("disable",):
+        for act in ("unlock",) * now.is_locked + ("disable",):
             result = self(sanitize_commands.ata(self.path, act, password))
             if result.exit_code != 0:
                 # The drive counts refused passwords, and accepts none after five.
                 break
         after = self.security()
-        if after.enabled or result is None or result.exit_code != 0:
+        if after.is_enabled or result is None or result.exit_code != 0:
             reason = result.error_line if result is not None else "nothing was sent"
             raise Inconclusive(
                 f"the drive did not remove the password {password} ({reason}; it is {after.word})"

@@ -41,7 +41,7 @@ def recover(db: sqlite3.Connection) -> list[int]:
     rows = db.execute(
         "SELECT running.run, runs.uuid FROM running JOIN runs ON runs.number = running.run"
     ).fetchall()
-    recovered = []
+    recoveries = []
     for row in rows:
         # The page's user may write to the store: skip a UUID that the bench did not write.
         if not UUID.fullmatch(row["uuid"]):
@@ -55,10 +55,10 @@ def recover(db: sqlite3.Connection) -> list[int]:
             still = db.execute("SELECT * FROM running WHERE run = ?", (row["run"],)).fetchone()
             if still is not None:
                 _recover_one(db, int(row["run"]), str(row["uuid"]), str(still["device"]))
-                recovered.append(int(row["run"]))
+                recoveries.append(int(row["run"]))
         finally:
             lock.release()
-    return recovered
+    return recoveries
 
 
 def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) -> None:
@@ -89,16 +89,16 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
 def _unmount(number: int, uuid: str) -> Iterator[str]:
     """Remove the run's folder and unmount its filesystems; yields errors."""
     base = paths.run_folder()
-    mounted = base / "mnt" / uuid
+    mount_point = base / "mnt" / uuid
     try:
-        folder = mounted / f"benchstick-{number}"
+        folder = mount_point / f"benchstick-{number}"
         if folder.is_dir() and not folder.is_symlink():
             empty_folder(folder)
             folder.rmdir()
     except (BenchError, OSError) as error:
         yield f"benchstick-{number} stays on the drive: {error}"
     try:
-        problem = prepare.unmount(mounted)
+        problem = prepare.unmount(mount_point)
         if problem:
             yield problem
         free_ram.unmount(base / "ram" / uuid)

@@ -30,10 +30,10 @@ def conclude(
     `drive` is the drive's JSON, `target` what the passes measured.
     """
     figures = record.all_figures()
-    measured = [figure for figure in figures if figure.pass_no is not None]
-    result = _result(record, suite, plan, drive, measured)
+    pass_results = [figure for figure in figures if figure.pass_no is not None]
+    result = _result(record, suite, plan, drive, pass_results)
     # A runner that was killed after this point has stored them already.
-    if len(measured) == len(figures):
+    if len(pass_results) == len(figures):
         record.figures(
             [replace(figure, target=figure.target or target) for figure in result.figures]
         )
@@ -47,19 +47,19 @@ def _result(
     suite: Suite,
     plan: Plan,
     drive: Mapping[str, Any],
-    measured: Sequence[Figure],
+    pass_results: Sequence[Figure],
 ) -> Result:
     """The suite's result, from the run's values and, for some suites, the per-second record."""
     if not isinstance(suite, RecordSuite):
-        return suite.result(plan, measured, drive)
-    recorded = Recorded(
+        return suite.result(plan, pass_results, drive)
+    run_record = Recorded(
         samples=record.read(lambda db: samples_of(db, record.number)),
         temperatures=[
             (item["t"], item["celsius"])
             for item in record.read(lambda db: temperatures_of(db, record.number))
         ],
     )
-    return suite.result_of_record(plan, measured, drive, recorded)
+    return suite.result_of_record(plan, pass_results, drive, run_record)
 
 
 def conclude_killed(record: RunRecord) -> Mapping[str, Any] | None:

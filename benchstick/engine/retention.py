@@ -44,7 +44,7 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
     with contextlib.suppress(FileNotFoundError), _opened(home / "runs") as runs:
         folders = sorted(_list_folders(db, runs), key=lambda item: (item.number or 0, item.changed))
         total = sum(item.size for item in folders)
-        removed = []
+        removals = []
         for item in folders:
             if total <= limit and _free(runs) >= floor:
                 break
@@ -52,7 +52,7 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
                 continue
             shutil.rmtree(item.uuid, dir_fd=runs, ignore_errors=True)
             total -= item.size
-            removed.append(item.uuid)
+            removals.append(item.uuid)
             if item.number is not None:
                 RunRecord(db, item.number).event(
                     None,
@@ -60,7 +60,7 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
                     f"the tools' raw output was removed to free space ({item.size >> 20} MiB; "
                     f"setting output_mib: {limit >> 20}); the results stay",
                 )
-        return removed
+        return removals
     return []
 
 

@@ -155,12 +155,12 @@ class Work:
             tests,
         )  # fmt: skip
 
-    def read_back(self, text: str, *, proved: bool) -> None:
+    def read_back(self, text: str, *, is_proved: bool) -> None:
         """Add the content of the marks' places after the purge to the conditions of all results."""
         self.conditions.extra["purge"] = {
             **self.conditions.extra.get("purge", {}), "read_back": text,
         }  # fmt: skip
-        if not proved:
+        if not is_proved:
             self.conditions.state = sanitize_methods.not_proved(str(self.conditions.state), text)
             self.record.event(self.now, "purge", f"not proved: {text}")
 
@@ -171,7 +171,7 @@ class Work:
         timeout: float | None = 60.0,
         cancel: subprocesses.Flag | None = None,
         cgroup: Path | None = None,
-        started: Callable[[subprocess.Popen[bytes]], None] | None = None,
+        on_start: Callable[[subprocess.Popen[bytes]], None] | None = None,
         grace: float = 5.0,
         stoppable: bool = True,
     ) -> subprocesses.Finished:
@@ -188,7 +188,7 @@ class Work:
             timeout=timeout,
             cancel=Either(cancel or self.cancel, self.sampler.drive_lost) if stoppable else None,
             cgroup=cgroup or self.cgroup,
-            started=started,
+            on_start=on_start,
             grace=grace,
         )
         if self.current.artifacts is not None:

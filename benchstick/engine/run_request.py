@@ -186,12 +186,12 @@ def make_ready(
         sets=own,
         ram=ram_disk.ram_free(),
     )
-    named = {item.name: item for item in own}
-    for described in plan.sets:
-        name = str(described["name"])
-        if name not in named:
-            named[name] = fileset.builtin(name, plan.scale or 1.0)
-    return Ready(request, drive, plan, named, folder, tuple(hotplugs))
+    own_by_name = {item.name: item for item in own}
+    for set_plan in plan.sets:
+        name = str(set_plan["name"])
+        if name not in own_by_name:
+            own_by_name[name] = fileset.builtin(name, plan.scale or 1.0)
+    return Ready(request, drive, plan, own_by_name, folder, tuple(hotplugs))
 
 
 def make_all_ready(

@@ -116,9 +116,9 @@ class Runner:
         self.work_target = plan.target
         self._step_start = 0.0
         self._paces = Paces()
-        self._committed = 0.0
+        self._commit_time = 0.0
         # (the store, the last sample in it); a run may continue in another store.
-        self._stored: tuple[Any, int] = (None, -1)
+        self._last_stored: tuple[Any, int] = (None, -1)
         self._host: dict[str, Any] = {}
         self._controller = ""
         self._queue_settings: dict[str, str] = {}
@@ -208,7 +208,7 @@ class Runner:
             cleanup.callback(automount.release, self.uuid)
             automount.keep_off(self.drive.name, self.uuid)
             cleanup.callback(host_settings.restore_settings, self.record)
-            refused = host_settings.change_settings(self.drive, self.record)
+            refusals = host_settings.change_settings(self.drive, self.record)
             sampler = self._sampler()
             cleanup.callback(sampler.stop)
             self.work = Work(
@@ -225,7 +225,7 @@ class Runner:
                 target=Target(self.plan.target),
             )
             cleanup.callback(self._close_source)
-            for text in refused:
+            for text in refusals:
                 self.record.event(0.0, "setting", text)
             self._host = host_settings.facts()
             self._controller = host_settings.controller(self.drive.name)
@@ -247,23 +247,23 @@ class Runner:
 
     def _steps(self) -> None:
         """Run all steps in order, except rounds that the suite no longer needs."""
-        judged: tuple[str, int] = ("", 0)
+        verdict: tuple[str, int] = ("", 0)
         over: str | None = None
-        skipped: list[tuple[int, str, str]] = []
+        skips: list[tuple[int, str, str]] = []
         for index, step in enumerate(self.plan.steps):
             now = (step.round.group, step.round.number) if isinstance(step, Fio) else ("", 0)
             # Once a round of a group is not needed, the later ones are not needed either.
-            if now != judged and not (over and now[0] == judged[0]):
-                self._skip(skipped, over)
-                skipped, over = [], self._over(step)
-            judged = now
+            if now != verdict and not (over and now[0] == verdict[0]):
+                self._skip(skips, over)
+                skips, over = [], self._over(step)
+            verdict = now
             if over:
-                skipped.append((index, step.name, step.kind))
+                skips.append((index, step.name, step.kind))
                 continue
             self._step(index, step)
             if isinstance(step, Prepare | Purge | ReadBack):
                 self._keep_conditions()
-        self._skip(skipped, over)
+        self._skip(skips, over)
 
     def _over(self, step: Step) -> str | None:
         """Why the round that starts with this step is not needed; None when it is needed, or no
@@ -283,7 +283,7 @@ class Runner:
 
     def _sampler(self) -> Sampler:
         try:
-            return Sampler(self.drive.name, tick=self._tick, changed=self._medium_changed)
+            return Sampler(self.drive.name, tick=self._tick, on_change=self._medium_changed)
         except OSError as error:
             raise DriveLost(f"{self.drive.code}: the drive went away ({error.strerror})") from error
 
@@ -324,10 +324,10 @@ class Runner:
 
     def _state(self) -> str:
         """The state of the drive before the suite's own work."""
-        purged = self.plan.state_after(self.work.conditions.state)
+        new_state = self.plan.state_after(self.work.conditions.state)
         if self.plan.fs == "keep":
-            return purged or "as found"
-        return f"{purged}, then newly formatted" if purged else "newly formatted, not purged"
+            return new_state or "as found"
+        return f"{new_state}, then newly formatted" if new_state else "newly formatted, not purged"
 
     def _queue(self) -> dict[str, str]:
         """The block layer's settings; the last known ones when the drive is gone."""
@@ -362,12 +362,12 @@ class Runner:
         try:
             outcome = self._carry_out(step)
         except BenchError as error:
-            stopped = StepState.CANCELLED if isinstance(error, Cancelled) else StepState.FAILED
+            end_state = StepState.CANCELLED if isinstance(error, Cancelled) else StepState.FAILED
             if isinstance(error, StoreFailed):
                 raise
             if isinstance(error, DataCorrupt):
                 work.data_differs(error.message)
-            self._end(index, stopped, work.current.partial or StepOutcome(), error.message)
+            self._end(index, end_state, work.current.partial or StepOutcome(), error.message)
             raise
         finally:
             self.work_target = work.target.name
@@ -406,7 +406,7 @@ class Runner:
             figures=outcome.figures,
             samples=self.work.sampler.take(),
         )
-        self._committed = self.work.now
+        self._commit_time = self.work.now
 
     def _tick(self) -> None:
         """Called after each sample, in the sampler's thread. Must not fail: the record would end.
@@ -424,18 +424,18 @@ class Runner:
         current = work.current
         index = current.index
         step = self.plan.steps[index]
-        elapsed = work.now - self._step_start
+        elapsed_seconds = work.now - self._step_start
         # Read it once: the runner's thread may end the step at any time.
         read_share = current.share
         share = read_share() if read_share is not None else None
         # A copy counts its own bytes; for a tool use the drive's counters.
-        moved = work.sampler.moved(index) if isinstance(step, Fio) else current.bytes_done
-        fraction, remaining = of_step(step, elapsed, moved, share)
-        self._paces.learn(step, elapsed, remaining, moved)
+        byte_count = work.sampler.moved(index) if isinstance(step, Fio) else current.bytes_done
+        fraction, remaining = of_step(step, elapsed_seconds, byte_count, share)
+        self._paces.learn(step, elapsed_seconds, remaining, byte_count)
         to_come = self.plan.steps[index + 1 :]
         remaining += self._paces.seconds_of(to_come)
         is_upper_bound = any(isinstance(later, Fio) and later.round.number for later in to_come)
-        if work.now - self._committed > COMMIT_EVERY:
+        if work.now - self._commit_time > COMMIT_EVERY:
             self._commit()
         live_progress.publish(
             self.uuid,
@@ -464,11 +464,13 @@ class Runner:
         them. A store to which the run moves during the step gets all of them.
         """
         store = self.record.db
-        fresh = self.work.sampler.pending(self._stored[1] if self._stored[0] is store else -1)
+        fresh = self.work.sampler.pending(
+            self._last_stored[1] if self._last_stored[0] is store else -1
+        )
         if fresh:
             self.record.samples(fresh)
-            self._stored = (store, fresh[-1].n)
-        self._committed = self.work.now
+            self._last_stored = (store, fresh[-1].n)
+        self._commit_time = self.work.now
 
     def _compare_link(self) -> None:
         """Record whether the drive came back with another link during the run."""

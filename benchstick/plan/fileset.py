@@ -274,17 +274,17 @@ def _sizes(key: str, kind: _Kind, total: int) -> list[int]:
         shares = {i: remaining * weights[i] // whole for i in free}
         low = [i for i in free if shares[i] < kind.least]
         high = [i for i in free if shares[i] > kind.most]
-        pinned = low if sum(kind.least - shares[i] for i in low) >= sum(
+        pinned_indexes = low if sum(kind.least - shares[i] for i in low) >= sum(
             shares[i] - kind.most for i in high
         ) else high  # fmt: skip
-        if not pinned:
+        if not pinned_indexes:
             for i in free:
                 sizes[i] = shares[i]
             break
-        for i in pinned:
-            sizes[i] = kind.least if pinned is low else kind.most
+        for i in pinned_indexes:
+            sizes[i] = kind.least if pinned_indexes is low else kind.most
             remaining -= sizes[i]
-        free = [i for i in free if i not in set(pinned)]
+        free = [i for i in free if i not in set(pinned_indexes)]
     # What the division left over, at most one byte a file, goes to the largest.
     sizes[max(range(kind.count), key=sizes.__getitem__)] += total - sum(sizes)
     return sizes
@@ -341,10 +341,10 @@ def _fewer(items: list[_Item], nominal: Nominal, scale: float) -> list[_Item]:
     """A sample of `items` that has their distribution of sizes; see `builtin` for the rule."""
     count = min(len(items), max(MIN_FILES, round(nominal.files * scale)))
     budget = int(nominal.bytes * scale)
-    ranked = sorted(range(len(items)), key=lambda i: (items[i].size, i))
+    ranks = sorted(range(len(items)), key=lambda i: (items[i].size, i))
     # One file out of each of `required` equal ranges of the sizes, its middle one at first.
-    edges = [len(ranked) * i // count for i in range(count + 1)]
-    strata = [ranked[edges[i] : edges[i + 1]] for i in range(count)]
+    edges = [len(ranks) * i // count for i in range(count + 1)]
+    strata = [ranks[edges[i] : edges[i + 1]] for i in range(count)]
     sample = [stratum[len(stratum) // 2] for stratum in strata]
     total = sum(items[i].size for i in sample)
     # From the largest range down, take the largest file that keeps the sum within the budget:
@@ -360,8 +360,8 @@ def _fewer(items: list[_Item], nominal: Nominal, scale: float) -> list[_Item]:
         rest = total - items[sample[-1]].size
         sample[-1] = next((i for i in strata[-1] if rest + items[i].size >= budget), strata[-1][-1])
         total = rest + items[sample[-1]].size
-    picked = [items[i] for i in sorted(sample)]
-    return _shrink(picked, budget) if total > budget else picked
+    sampled_items = [items[i] for i in sorted(sample)]
+    return _shrink(sampled_items, budget) if total > budget else sampled_items
 
 
 def _shrink(items: list[_Item], budget: int) -> list[_Item]:
@@ -503,17 +503,24 @@ def manifest(text: str, name: str = "manifest") -> FileSet:
         raise BadInput("the manifest names no file: write SIZE, a tab and PATH on a line each")
     entries = tuple(FileEntry(path, sizes[path], _fill_for(path)) for path in sorted(sizes))
     total = sum(sizes.values())
-    ordered = tuple(sorted(folders, key=_folder_order))
+    ordered_folders = tuple(sorted(folders, key=_folder_order))
     seed = "manifest/" + hashlib.sha256(text.encode()).hexdigest()[:16]
-    return FileSet(name, seed, ordered, entries, 1.0, Nominal(total, len(entries), len(ordered)))
+    return FileSet(
+        name,
+        seed,
+        ordered_folders,
+        entries,
+        1.0,
+        Nominal(total, len(entries), len(ordered_folders)),
+    )
 
 
 def from_listing(name: str, folders: Iterable[str], files: Iterable[tuple[str, int]]) -> FileSet:
     """The set of a tree that was read from a drive: its folders and (path, size) pairs."""
     entries = tuple(FileEntry(path, size) for path, size in files)
-    ordered = tuple(sorted(folders, key=_folder_order))
-    nominal = Nominal(sum(entry.size for entry in entries), len(entries), len(ordered))
-    return FileSet(name, "", ordered, entries, 1.0, nominal)
+    ordered_folders = tuple(sorted(folders, key=_folder_order))
+    nominal = Nominal(sum(entry.size for entry in entries), len(entries), len(ordered_folders))
+    return FileSet(name, "", ordered_folders, entries, 1.0, nominal)
 
 
 def check_path(path: str) -> str | None:

@@ -68,13 +68,13 @@ def classify(text: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
     return ASSET, text
 
 
-def same_serial(scanned: str, serials: tuple[str, ...]) -> bool:
+def same_serial(scanned_serial: str, serials: tuple[str, ...]) -> bool:
     """Whether the serial number on the label is one that the drive itself gives.
 
     Case, spaces and hyphens do not count: labels have them, drives do not. Nothing else is
     forgiven: a label that holds more than the number needs a prefix in the settings.
     """
-    label_serial = _bare(scanned)
+    label_serial = _bare(scanned_serial)
     return bool(label_serial) and label_serial in {_bare(serial) for serial in serials}
 
 

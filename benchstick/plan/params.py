@@ -102,12 +102,12 @@ def flag(name: str, default: bool, help: str) -> Param:
     return Param(name, default, help, parse, "choice", ("yes", "no"))
 
 
-def read(declared: tuple[Param, ...], texts: Mapping[str, str]) -> dict[str, Value]:
+def read(suite_params: tuple[Param, ...], texts: Mapping[str, str]) -> dict[str, Value]:
     """All declared parameters with the given texts parsed and the defaults filled in.
 
     BadInput naming the first unknown or wrong one.
     """
-    params = {param.name: param for param in declared}
+    params = {param.name: param for param in suite_params}
     for name in texts:
         if name not in params:
             raise BadInput(

@@ -93,7 +93,7 @@ def entries_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise BadInput("runs: a list of objects is required", field="runs")
     if not 1 <= len(runs) <= MOST:
         raise BadInput(f"runs: a queue has 1 to {MOST} suites, not {len(runs)}", field="runs")
-    shared = {name: value for name, value in body.items() if name != "runs"}
+    shared_fields = {name: value for name, value in body.items() if name != "runs"}
     # The shared keys override: no entry may name another drive or have its own code.
     own = ("suite", "params", "target", "fs", "scale")
-    return [{**{name: run.get(name) for name in own}, **shared} for run in runs]
+    return [{**{name: run.get(name) for name in own}, **shared_fields} for run in runs]

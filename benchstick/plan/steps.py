@@ -374,11 +374,11 @@ class Plan:
         """The state in one text; None where the target shows it."""
         return "; ".join(self.states) or None
 
-    def state_after(self, purged: str | None, new_state: str | None = None) -> str:
-        """The state when the plan's purge left the drive `purged` (None when there was no purge),
-        with `new_state` instead of all later parts of `states`."""
-        before = purged or (self.states[0] if self.states else None)
-        if purged is None and any(isinstance(step, Purge) for step in self.steps):
+    def state_after(self, purge_state: str | None, new_state: str | None = None) -> str:
+        """The state when the plan's purge left the drive `purge_state` (None when there was no
+        purge), with `new_state` instead of all later parts of `states`."""
+        before = purge_state or (self.states[0] if self.states else None)
+        if purge_state is None and any(isinstance(step, Purge) for step in self.steps):
             before = "purge not done"
         rest = self.states[1:] if new_state is None else (new_state,)
         return "; ".join((before, *rest)) if before else ""

@@ -70,7 +70,7 @@ class TomlLines:
         # As tomllib does; no other character ends a line.
         self._text = text.replace("\r\n", "\n")
         self._at = 0
-        self._breaks = [at for at, sign in enumerate(self._text) if sign == "\n"]
+        self._breaks = [index for index, sign in enumerate(self._text) if sign == "\n"]
         self._lines: dict[Path, int] = {}
         # How many elements each array of tables has so far.
         self._elements: dict[Path, int] = {}

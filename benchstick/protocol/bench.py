@@ -101,7 +101,7 @@ class Reads(Protocol):
     def results_csv(self, number: int) -> str | None:
         """The results of a run, one a line; None when there is no such run."""
 
-    def speed_by_second(self, number: int, timed: Set[int]) -> SpeedBySecond:
+    def speed_by_second(self, number: int, timed_steps: Set[int]) -> SpeedBySecond:
         """The speed by second of a run whose steps with these indexes are timed."""
 
     def step_folder(self, number: int, index: int) -> str | None:

@@ -273,8 +273,8 @@ class LocalBench(Bench):
         run = self.run(number)
         return None if run is None else export.figures_csv(run.document, run.figures)
 
-    def speed_by_second(self, number: int, timed: Set[int]) -> SpeedBySecond:
-        return run_queries.session(self._reader, number, timed)
+    def speed_by_second(self, number: int, timed_steps: Set[int]) -> SpeedBySecond:
+        return run_queries.session(self._reader, number, timed_steps)
 
     def step_folder(self, number: int, index: int) -> str | None:
         row = self._row(number)

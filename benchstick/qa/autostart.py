@@ -203,9 +203,9 @@ class Hands:
         bandwidth for each. None without any."""
         on = {place.slot.drive_key for place in self._all()
               if place.slot.state in (COUNTDOWN, TESTING)}  # fmt: skip
-        others = [one for one in self._drives
-                  if one.identity.key() in on and one.name != drive.name]  # fmt: skip
-        codes = {one.name: one.code for one in (*others, drive)}
+        others = [other for other in self._drives
+                  if other.identity.key() in on and other.name != drive.name]  # fmt: skip
+        codes = {other.name: other.code for other in (*others, drive)}
         for link in shared_links.shared(self._tree, list(codes)):
             if drive.name in link.drives:
                 return link.describe([codes[name] for name in link.drives])
@@ -277,7 +277,7 @@ class Hands:
         return new_place
 
     def _start(self, db: sqlite3.Connection, place: _Place, drives: Sequence[Drive]) -> None:
-        drive = next((one for one in drives if one.diskseq == place.diskseq), None)
+        drive = next((other for other in drives if other.diskseq == place.diskseq), None)
         if drive is None or self._begin is None:
             place.slot = Slot(name=place.slot.name, message=PULLED)
             self._event("pulled", place, **(place.drive_fields or {}), message=PULLED)
@@ -297,7 +297,7 @@ class Hands:
     def _tell_start(self, drive: Drive, slot: str | None, ticket: Ticket) -> None:
         self._tell(
             started_line(drive, time=utc_now(), slot=slot, labels=ticket.to_json(),
-                       scanned=ticket.serial)
+                       scanned_serial=ticket.serial)
         )  # fmt: skip
 
     def _finish(self, place: _Place, test: Test) -> Slot:
@@ -327,9 +327,9 @@ class Hands:
             self._add_request(body)
             return
         name, action = body.get("slot"), body.get("do")
-        place = next((one for one in self._all() if one.slot.name == name), None)
+        place = next((item for item in self._all() if item.slot.name == name), None)
         if place is None:
-            there = ", ".join(one.slot.name for one in self._all()) or "none"
+            there = ", ".join(item.slot.name for item in self._all()) or "none"
             raise BadInput(f"slot: there is no such slot; there are: {there}", field="slot")
         state = place.slot.state
         if action == "stop" and state == COUNTDOWN:
@@ -343,7 +343,7 @@ class Hands:
             raise BadInput(f"do: {message}", field="do")
         elif action == "again" and state in (STOPPED, FINISHED) and place.diskseq is not None:
             # The slot may have changed since the request: this drive was seen being plugged in.
-            drive = next((one for one in self._drives if one.diskseq == place.diskseq), None)
+            drive = next((other for other in self._drives if other.diskseq == place.diskseq), None)
             if drive is None:
                 raise BadInput("do: the drive was pulled out just now", field="do")
             place.slot = self._counting(place, place.slot, drive)
@@ -356,8 +356,8 @@ class Hands:
             raise BadInput("recipe: this bench takes no requests for tests", field="recipe")
         identifiers = [body.get(name) for name in ("drive", "drive_key", "diskseq")]
         drive = next(
-            (one for one in self._drives
-             if [one.code, one.identity.key(), one.diskseq] == identifiers), None
+            (other for other in self._drives
+             if [other.code, other.identity.key(), other.diskseq] == identifiers), None
         )  # fmt: skip
         if drive is None:
             raise BadInput(
@@ -366,7 +366,7 @@ class Hands:
             )
         key = drive.identity.key()
         testing = {place.slot.drive_key for place in self._all() if place.test is not None}
-        waiting = {one.identity.key() for one, _ in self._requests}
+        waiting = {other.identity.key() for other, _ in self._requests}
         if key in testing | waiting:
             raise Refused(f"drive: {drive.code} is being tested", field="drive")
         self._requests.append((drive, self._read_request(body, drive)))

@@ -123,7 +123,7 @@ def _begin(
             recipe=recipe, drive=drive.code,
             expected=(drive.identity.key(), drive.diskseq),
             bench_ports=by_port(Tree(), settings.bench_ports), erase=erase,
-            per_controller=settings.per_controller, scanned=ticket.serial or None,
+            per_controller=settings.per_controller, scanned_serial=ticket.serial or None,
             labels={name: text for name, text in labels.items() if text}, medium=medium,
         )  # fmt: skip
         return Child(DriveRequest(drive, ask), home)

@@ -75,7 +75,7 @@ class Ask:
     erase: str | None = None
     per_controller: int = 4
     own_folders: bool = False
-    scanned: str | None = None
+    scanned_serial: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,17 +99,17 @@ class DriveTest:
     the process `parent`, which started this one."""
 
     def __init__(
-        self, ask: Ask, home: Path, cancelled: threading.Event, tell: Tell, parent: int
+        self, ask: Ask, home: Path, cancel_event: threading.Event, tell: Tell, parent: int
     ) -> None:
         self.ask = ask
         self.recipe = ask.recipe
         self.home = home
-        self.cancelled = cancelled
+        self.cancel_event = cancel_event
         self.tell = tell
         self.parent = parent
         self._hotplugs = hotplugged.believed()
         # From then on the drive's content is the bench's own.
-        self._destroyed = False
+        self._has_destroyed = False
         self._has_run = False
 
     def carry_out(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class DriveTest:
         earlier: list[dict[str, Any]] = []
         while True:
             document = self._once(drive, earlier)
-            last = self.cancelled.is_set() or not verdict.again(self.recipe, document)
+            last = self.cancel_event.is_set() or not verdict.again(self.recipe, document)
             if last:
                 document["post_action"] = self._let_go()
             with contextlib.closing(database.open_writer(self.home)) as db:
@@ -148,16 +148,16 @@ class DriveTest:
     def _once(self, drive: Drive, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         started_at = utc_now()
         ending: tuple[int, str] | None = None
-        refused: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
-        another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
+        refusals: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
+        another = verdict.serial_mismatch(self.ask.scanned_serial, drive.to_json()) is not None
         numbers: list[int] = []
-        with Watch(self.recipe, self.home, self.cancelled, self.parent) as watch:
-            if not (refused or another):
+        with Watch(self.recipe, self.home, self.cancel_event, self.parent) as watch:
+            if not (refusals or another):
                 try:
                     readies = self._ready(drive)
-                    refused = self._erasing(drive, readies, sample=False)
-                    if not refused:
-                        refused = self._runs(readies, watch, numbers, again=bool(earlier))
+                    refusals = self._erasing(drive, readies, sample=False)
+                    if not refusals:
+                        refusals = self._runs(readies, watch, numbers, again=bool(earlier))
                 except Cancelled:
                     # By a rule, which has a reason of its own, or by a user.
                     ending = None if watch.reason else (EXIT_CANCELLED, "cancelled")
@@ -169,7 +169,7 @@ class DriveTest:
             ending = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, started_utc=started_at, ended_utc=utc_now(),
-            stopped=reason, end=ending, refused=refused, scanned=self.ask.scanned,
+            stopped=reason, end=ending, refused=refusals, scanned=self.ask.scanned_serial,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip
@@ -183,7 +183,7 @@ class DriveTest:
             return None
         action = "power_off" if after.power_off else "eject"
         try:
-            if self.cancelled.is_set():
+            if self.cancel_event.is_set():
                 raise Cancelled("the test was cancelled")
             eject.let_go(
                 self._find(), power_off=after.power_off, hotplugs=self._hotplugs, home=self.home
@@ -215,7 +215,7 @@ class DriveTest:
     def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
         """Why runs that destroy data may not start; empty where none does, or they may. A `sample`
         reads from the drive, so it waits for the drive's turn."""
-        if self.ask.erase is not None or self._destroyed:
+        if self.ask.erase is not None or self._has_destroyed:
             return []
         if not any(ready.plan.destroys for ready in readies):
             return []
@@ -223,7 +223,7 @@ class DriveTest:
             self.recipe,
             drive.to_json(),
             bench_ports=self.ask.bench_ports,
-            plugged=drive.diskseq is not None and drive.diskseq in self._hotplugs,
+            is_hotplugged=drive.diskseq is not None and drive.diskseq in self._hotplugs,
             sample=lambda: blank.why_not_blank(drive.name) if sample else None,
         )
         return [] if reason is None else [reason]
@@ -245,19 +245,19 @@ class DriveTest:
         # Check all of them first: an error in the last one would show hours later.
         if len(requests) > 1:
             check_queue(requests, self.home, self._hotplugs)
-        for at, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
+        for index, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.
                 ready = make_ready(
-                    replace(request, follows=again or at > 0), self.home, self._hotplugs
+                    replace(request, follows=again or index > 0), self.home, self._hotplugs
                 )
                 # It may have waited long, and the drive may have been used since then. The check
                 # that it is blank is before the first run, whichever run erases it.
-                erasing = [*readies[1:], ready] if at == 0 else [ready]
-                refused = self._erasing(ready.drive, erasing, sample=True)
-                if refused:
-                    return refused
-                self._destroyed = self._destroyed or ready.plan.destroys
+                erasing = [*readies[1:], ready] if index == 0 else [ready]
+                refusals = self._erasing(ready.drive, erasing, sample=True)
+                if refusals:
+                    return refusals
+                self._has_destroyed = self._has_destroyed or ready.plan.destroys
                 self._has_run = True
                 outcome = self._run(ready, watch, numbers)
             if watch.stop.is_set() or not run_queue.goes_on(outcome.exit_code):
@@ -302,17 +302,17 @@ class DriveTest:
 
     def _evidence(self, drive: Drive, numbers: Sequence[int]) -> Evidence:
         after, reason = self._after(drive) if numbers else (None, "no run was started")
-        referenced = {}
+        references = {}
         with contextlib.closing(database.open_writer(self.home)) as db:
             runs = [run_reader.run_json(db, number) for number in numbers]
             sheet = spec_sheets.sheet_of(db, drive.to_json())
             for name in limits.references(self.recipe.limits):
                 row = _referenced(db, name)
                 if row is not None:
-                    referenced[name] = run_reader.run_json(db, row)
+                    references[name] = run_reader.run_json(db, row)
         return Evidence(
             drive=drive.to_json(), after=after, after_why=reason, runs=runs, sheet=sheet,
-            referenced=referenced,
+            referenced=references,
         )  # fmt: skip
 
     def _after(self, drive: Drive) -> tuple[dict[str, Any] | None, str]:
@@ -322,7 +322,7 @@ class DriveTest:
         except (BadInput, DriveLost, Refused) as error:
             # Its code may be another one since a drive with the same serial was plugged in.
             there = discover.scan(hotplugs=self._hotplugs, home=self.home)
-            same = [one for one in there if one.identity == drive.identity]
+            same = [item for item in there if item.identity == drive.identity]
             if len(same) != 1:
                 return None, error.message
             (current_drive,) = same
@@ -364,9 +364,9 @@ def main() -> int:
     def tell(text: str) -> None:
         print(f"{ask.drive}: {text}", file=sys.stderr, flush=True)
 
-    with plain_output(), cancel_on_signals() as cancelled:
+    with plain_output(), cancel_on_signals() as cancel_event:
         try:
-            document = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
+            document = DriveTest(ask, data_folder(), cancel_event, tell, parent).carry_out()
         except BenchError as error:
             document = {"error": {"code": error.exit_code, "message": error.message}}
         except Exception as error:  # noqa: BLE001 - every error is reported to the caller

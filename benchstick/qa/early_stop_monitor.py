@@ -29,19 +29,25 @@ class Watch:
     cancels, when the process that started this one (`parent`) has died, or when a rule is met;
     `reason` is then the rule's."""
 
-    def __init__(self, recipe: Recipe, home: Path, cancelled: threading.Event, parent: int) -> None:
+    def __init__(
+        self, recipe: Recipe, home: Path, cancel_event: threading.Event, parent: int
+    ) -> None:
         self.stop = threading.Event()
         self.reason: Reason | None = None
         self._recipe = recipe
         self._home = home
-        self._cancelled = cancelled
+        self._cancel_event = cancel_event
         self._parent = parent
-        self._started = time.monotonic()
-        self._waited = 0.0
+        self._start_time = time.monotonic()
+        self._wait_seconds = 0.0
         self._waiting_since: float | None = None
         self._run: tuple[str, Sequence[Mapping[str, Any]], int] | None = None
         self._samples: deque[Sample] = deque()
-        self._stored: tuple[float, list[float], list[tuple[str, str]]] = (-STORE_EVERY, [], [])
+        self._stored_values: tuple[float, list[float], list[tuple[str, str]]] = (
+            -STORE_EVERY,
+            [],
+            [],
+        )
         self._over = threading.Event()
         # Far more than the interval between samples, whatever the rules say.
         rates = [rule.seconds for rule in recipe.stops if rule.kind == RATE]
@@ -61,7 +67,12 @@ class Watch:
         """How long the test has taken, without the time that it waited for its turn."""
         since = self._waiting_since
         now = time.monotonic()
-        return now - self._started - self._waited - (now - since if since is not None else 0.0)
+        return (
+            now
+            - self._start_time
+            - self._wait_seconds
+            - (now - since if since is not None else 0.0)
+        )
 
     @contextlib.contextmanager
     def waiting(self) -> Any:
@@ -70,13 +81,13 @@ class Watch:
         try:
             yield
         finally:
-            self._waited += time.monotonic() - self._waiting_since
+            self._wait_seconds += time.monotonic() - self._waiting_since
             self._waiting_since = None
 
     def start_run(self, number: int, uuid: str, steps: Sequence[Mapping[str, Any]]) -> None:
         """A run of the test has started."""
         self._samples.clear()
-        self._stored = (-STORE_EVERY, [], [])
+        self._stored_values = (-STORE_EVERY, [], [])
         self._run = (uuid, steps, number)
 
     def end_run(self) -> None:
@@ -85,7 +96,7 @@ class Watch:
 
     def _watch(self) -> None:
         while not self._over.wait(EVERY):
-            if self._cancelled.is_set() or os.getppid() != self._parent:
+            if self._cancel_event.is_set() or os.getppid() != self._parent:
                 self.stop.set()
                 return
             self.reason = self._due()
@@ -106,11 +117,11 @@ class Watch:
         uuid, steps, number = run
         if any(rule.kind == RATE for rule in self._recipe.stops):
             self._take_samples(uuid)
-        if time.monotonic() - self._stored[0] >= STORE_EVERY:
-            self._stored = (time.monotonic(), *self._read_store(number))
+        if time.monotonic() - self._stored_values[0] >= STORE_EVERY:
+            self._stored_values = (time.monotonic(), *self._read_store(number))
         record = early_stop.Record(
-            steps=steps, samples=tuple(self._samples), temperatures=self._stored[1],
-            events=self._stored[2],
+            steps=steps, samples=tuple(self._samples), temperatures=self._stored_values[1],
+            events=self._stored_values[2],
         )  # fmt: skip
         return early_stop.due(self._recipe.stops, record)
 

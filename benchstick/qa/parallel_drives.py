@@ -43,10 +43,10 @@ class DriveRequest:
 def carry_out(
     requests: Sequence[DriveRequest],
     home: Path,
-    cancelled: threading.Event,
+    cancel_event: threading.Event,
     on_verdict: Callable[[dict[str, Any]], None] = lambda verdict: None,
 ) -> list[dict[str, Any]]:
-    """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict;
+    """The verdicts, in the order of the drives. `cancel_event` ends all tests, each with a verdict;
     `on_verdict` gets each verdict at once."""
     with contextlib.closing(database.open_writer(home)):
         # Create and migrate the store before all of them open it.
@@ -61,12 +61,12 @@ def carry_out(
                 on_verdict(results[at])
         if len(results) == len(children):
             break
-        if cancelled.wait(_EVERY) and not ending:
+        if cancel_event.wait(_EVERY) and not ending:
             ending = True
             for child in children:
                 child.end()
         for child in children:
-            if cancelled.is_set():
+            if cancel_event.is_set():
                 child.join(_EVERY)
     return [results[at] for at in range(len(children))]
 

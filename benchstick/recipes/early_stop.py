@@ -43,32 +43,33 @@ def _slow(rule: Stop, record: Record) -> Reason | None:
     Seconds without I/O count too: a drive that hangs is slow. The step's first and last sample do
     not count: the step started and ended within them.
     """
-    timed = [
+    timed_samples = [
         bool(step.get("timed"))
         and not step.get("rest")
         and fnmatch.fnmatchcase(str(step.get("name")), rule.steps)
         for step in record.steps
     ]
-    below, moved = 0.0, 0
-    for at, sample in enumerate(record.samples):
-        before = record.samples[at - 1].step_index if at else None
+    below, byte_count = 0.0, 0
+    for index, sample in enumerate(record.samples):
+        before = record.samples[index - 1].step_index if index else None
         within = sample.step_index is not None and sample.step_index == before
-        if not within or sample.step_index is None or not _at(timed, sample.step_index):
-            below, moved = 0.0, 0
+        if not within or sample.step_index is None or not _at(timed_samples, sample.step_index):
+            below, byte_count = 0.0, 0
             continue
         last = (
-            at + 1 < len(record.samples) and record.samples[at + 1].step_index != sample.step_index
+            index + 1 < len(record.samples)
+            and record.samples[index + 1].step_index != sample.step_index
         )
         count = sample.read_bytes + sample.write_bytes
         if last or count >= rule.value * 1e6 * sample.dt:
-            below, moved = 0.0, 0
+            below, byte_count = 0.0, 0
             continue
-        below, moved = below + sample.dt, moved + count
+        below, byte_count = below + sample.dt, byte_count + count
         if below >= rule.seconds:
             name = record.steps[sample.step_index].get("name")
             return Reason(
                 codes.STOPPED_SLOW,
-                f"{name}: {moved / below / 1e6:.3g} MB/s for {below:.0f} s, "
+                f"{name}: {byte_count / below / 1e6:.3g} MB/s for {below:.0f} s, "
                 f"required at least {rule.value:g} MB/s",
             )
     return None

@@ -35,17 +35,17 @@ def _events(item: Json) -> Iterator[Json]:
     for run in item["runs"]:
         run_fields = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
         yield {**at, "event": "run", **of, **run_fields}
-    for one in item["limits"]:
+    for limit in item["limits"]:
         yield {**at, "event": "limit", **of,
-               **{name: one[name] for name in ("number", "description", "state", "measured", "op",
+               **{name: limit[name] for name in ("number", "description", "state", "measured", "op",
                                                "required", "tolerance_percent", "unit",
                                                "shortfall", "shortfall_percent",
                                                "code", "text")}}  # fmt: skip
     for kind in ("failures", "inconclusive"):
-        for one in item[kind]:
-            if one["limit"] is None:
-                yield {**at, "event": "reason", **of, "kind": kind, "code": one["code"],
-                       "text": one["text"]}  # fmt: skip
+        for reason in item[kind]:
+            if reason["limit"] is None:
+                yield {**at, "event": "reason", **of, "kind": kind, "code": reason["code"],
+                       "text": reason["text"]}  # fmt: skip
     yield {
         **at, "event": "verdict", **of,
         **{name: item["labels"].get(name) for name in LABELS},
@@ -66,12 +66,12 @@ def drive_words(drive: Drive) -> dict[str, Any]:
 
 def started_line(
     drive: Drive, *, time: str, slot: str | None, labels: Mapping[str, str | None],
-    scanned: str | None, recipe: str | None = None,
+    scanned_serial: str | None, recipe: str | None = None,
 ) -> str:  # fmt: skip
     """The start of a drive's test."""
     return line_of({
         "time": time, "event": "started", "slot": slot, **drive_words(drive), "recipe": recipe,
-        **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned or None,
+        **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned_serial or None,
     })  # fmt: skip
 
 

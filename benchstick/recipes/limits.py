@@ -114,8 +114,8 @@ def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
     return max(judgements, key=lambda item: (item.state == FAILED, item.shortfall or 0.0))
 
 
-def _but(judged: Judged, **fields: Any) -> Judged:
-    return replace(judged, **fields)
+def _but(judgement: Judged, **fields: Any) -> Judged:
+    return replace(judgement, **fields)
 
 
 def what(limit: Limit) -> str:
@@ -143,53 +143,57 @@ def _one(plain: Judged, limit: Limit, item: _Measured, evidence: Evidence) -> Ju
     return _failed(_but(judgement, shortfall=_rounded(by), shortfall_percent=share), limit)
 
 
-def _same(measured: Any, option: Value) -> bool:
+def _same(value: Any, option: Value) -> bool:
     """Equal, case aside. A number is no flag: 1 is not true."""
-    if isinstance(measured, str) and isinstance(option, str):
-        return measured.lower() == option.lower()
-    return type(measured) is type(option) and bool(measured == option)
+    if isinstance(value, str) and isinstance(option, str):
+        return value.lower() == option.lower()
+    return type(value) is type(option) and bool(value == option)
 
 
-def _beyond(op: str, measured: float, bound: float, within: float | None) -> float:
+def _beyond(op: str, value: float, bound: float, within: float | None) -> float:
     """The shortfall of a result, in its unit; 0 or less when it meets the bound."""
     if op == ">=":
-        return bound - measured
+        return bound - value
     if op == "<=":
-        return measured - bound
+        return value - bound
     # A difference of 1e-9 comes from rounding a decimal.
     slack = abs(bound) * ((within or 0.0) / 100 if op == "~" else 1e-9)
-    return abs(measured - bound) - slack if abs(measured - bound) > slack else 0.0
+    return abs(value - bound) - slack if abs(value - bound) > slack else 0.0
 
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{_PERCENT_DIGITS + 2}g}")
 
 
-def _failed(judged: Judged, limit: Limit) -> Judged:
-    failed = _but(judged, state=FAILED, code=_FAILURE[limit.kind])
-    return _but(failed, text=_sentence(failed, limit))
+def _failed(judgement: Judged, limit: Limit) -> Judged:
+    failure = _but(judgement, state=FAILED, code=_FAILURE[limit.kind])
+    return _but(failure, text=_sentence(failure, limit))
 
 
-def _sentence(judged: Judged, limit: Limit) -> str:
-    unit = f" {judged.unit}" if judged.unit else ""
-    bound = judged.bound
+def _sentence(judgement: Judged, limit: Limit) -> str:
+    unit = f" {judgement.unit}" if judgement.unit else ""
+    bound = judgement.bound
     if isinstance(bound, tuple):
         bound_text = " or ".join(format_value(item) for item in bound)
     else:
         bound_text = format_value(bound) + (unit if isinstance(bound, float) else "")
-    if judged.op == "~":
-        bound_text += f" within {judged.tolerance_percent:g} %"
-    elif judged.op != "==":
-        bound_text = f"{judged.op} {bound_text}"
+    if judgement.op == "~":
+        bound_text += f" within {judgement.tolerance_percent:g} %"
+    elif judgement.op != "==":
+        bound_text = f"{judgement.op} {bound_text}"
     if limit.of is not None:
         source = "the manufacturer's specification" if limit.of == CLAIM else limit.of
-        bound_text += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
+        bound_text += (
+            f" ({limit.percent:g} % of {source})" if judgement.op != "~" else f" ({source})"
+        )
     beyond = ""
-    if judged.shortfall is not None:
-        share = "" if judged.shortfall_percent is None else f" ({judged.shortfall_percent:.3g} %)"
-        beyond = f", off by {judged.shortfall:.6g}{unit}{share}"
-    measured = format_value(judged.measured) + (unit if isinstance(bound, float) else "")
-    return f"{judged.description}: {measured}, required {bound_text}{beyond}"
+    if judgement.shortfall is not None:
+        share = (
+            "" if judgement.shortfall_percent is None else f" ({judgement.shortfall_percent:.3g} %)"
+        )
+        beyond = f", off by {judgement.shortfall:.6g}{unit}{share}"
+    value_text = format_value(judgement.measured) + (unit if isinstance(bound, float) else "")
+    return f"{judgement.description}: {value_text}, required {bound_text}{beyond}"
 
 
 def format_value(value: Any) -> str:
@@ -325,8 +329,8 @@ def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
 
 def references(limits: Sequence[Limit]) -> list[str]:
     """The runs that limits name, as `run N` or `run UUID`."""
-    named = [limit.of for limit in limits if limit.of is not None and limit.of != CLAIM]
-    return list(dict.fromkeys(named))
+    run_names = [limit.of for limit in limits if limit.of is not None and limit.of != CLAIM]
+    return list(dict.fromkeys(run_names))
 
 
 def run_named(text: str) -> int | str:

@@ -56,8 +56,8 @@ def csv_text(verdicts: Sequence[Json]) -> str:
 
 def csv_row(item: Json) -> dict[str, Any]:
     """The cells of one drive by their column."""
-    drive, judged = item["drive"], item["limits"]
-    states = [one["state"] for one in judged]
+    drive, limit_rows = item["drive"], item["limits"]
+    states = [limit_row["state"] for limit_row in limit_rows]
     return {
         "recipe": item["recipe"]["name"],
         "drive": drive["code"],
@@ -68,7 +68,7 @@ def csv_row(item: Json) -> dict[str, Any]:
         **{name: item[name]
            for name in ("verdict", "exit_code", "reason", "retries", "started_utc", "ended_utc",
                         "seconds")},
-        "failures": " ".join(one["code"] for one in item["failures"]),
+        "failures": " ".join(failure["code"] for failure in item["failures"]),
         "inconclusive": " ".join(one["code"] for one in item["inconclusive"]),
         "limits_held": states.count(limits.MET),
         "limits_failed": states.count(limits.FAILED),
@@ -112,12 +112,17 @@ def _suite(root: Element, item: Json) -> None:
         if value is not None:
             Xml.SubElement(properties, "property", name=_xml(name), value=_xml(value))
     cases = [
-        (f"limit {one['number']}: {one['description']}", one["state"], one["code"], one["text"])
-        for one in item["limits"]
+        (
+            f"limit {limit['number']}: {limit['description']}",
+            limit["state"],
+            limit["code"],
+            limit["text"],
+        )
+        for limit in item["limits"]
     ]
     for kind, state in (("failures", limits.FAILED), ("inconclusive", limits.UNKNOWN)):
-        beside = [one for one in item[kind] if one["limit"] is None]
-        cases += [(one["code"], state, one["code"], one["text"]) for one in beside]
+        beside = [reason for reason in item[kind] if reason["limit"] is None]
+        cases += [(reason["code"], state, reason["code"], reason["text"]) for reason in beside]
     elements = {limits.FAILED: "failure", limits.UNKNOWN: "error"}
     for name, state, code, text in cases:
         case = Xml.SubElement(suite, "testcase", classname=_xml(recipe), name=_xml(name))
@@ -142,14 +147,16 @@ def text_lines(item: Json) -> Iterator[str]:
     yield (f"{item['verdict'].upper()}: {drive['code']} ({drive['model']}) at {place}, "
            f"by {item['recipe']['name']}")  # fmt: skip
     for kind in ("failures", "inconclusive"):
-        for one in item[kind]:
-            yield f"{one['code']}: {one['text']}"
-    for one in item["limits"]:
-        unit = f" {one['unit']}" if one["unit"] else ""
-        measured = (
-            "not measured" if one["measured"] is None else f"{limits.format_value(one['measured'])}"
+        for reason in item[kind]:
+            yield f"{reason['code']}: {reason['text']}"
+    for limit in item["limits"]:
+        unit = f" {limit['unit']}" if limit["unit"] else ""
+        value = limit["measured"]
+        measured_text = "not measured" if value is None else limits.format_value(value)
+        yield (
+            f"limit {limit['number']} {limit['state']}: {limit['description']}: "
+            f"{measured_text}{unit}"
         )
-        yield f"limit {one['number']} {one['state']}: {one['description']}: {measured}{unit}"
     for run in item["runs"]:
         yield f"run {run['number']}: {run['suite']} {run['state']}"
     if item["retries"]:

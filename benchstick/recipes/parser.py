@@ -71,8 +71,8 @@ def read(raw: bytes, where: str) -> Recipe:
     reader = _Reader(TomlLines(text))
     fields = reader.recipe(document)
     if reader.errors or fields is None:
-        ordered = sorted(reader.errors, key=lambda item: item.line or 0)
-        raise RecipeMistakes(where, ordered)
+        errors = sorted(reader.errors, key=lambda item: item.line or 0)
+        raise RecipeMistakes(where, errors)
     digest = hashlib.sha256(raw).hexdigest()
     own = re.sub(r"\.toml$", "", where.rsplit("/", 1)[-1], flags=re.IGNORECASE)
     name = fields.pop("name", None) or own or where
@@ -230,7 +230,7 @@ class _Reader:
         plain = {name: value for name, value in document.items() if name not in _TABLES}
         top = self._table((), plain, _TOP, _TABLES)
         entries = self._each(
-            "suite", document, self._entry, most=run_queue.MOST, needed="what to run"
+            "suite", document, self._entry, most=run_queue.MOST, required_key="what to run"
         )
         suites = list(dict.fromkeys(item.suite for item in entries))
         suite_tables = document.get("suite", [])
@@ -239,7 +239,7 @@ class _Reader:
             suites = []
         limits = self._each(
             "limit", document, lambda path, item: self._limit(path, item, suites),
-            most=MOST_LIMITS, needed="what a drive must meet to pass",
+            most=MOST_LIMITS, required_key="what a drive must meet to pass",
         )  # fmt: skip
         stops = self._each("stop", document, self._stop, most=MOST_STOPS)
         match = self._match(document)
@@ -261,11 +261,11 @@ class _Reader:
         """Record errors that only a plan shows: parameters that cannot be combined, and results
         that no suite gives."""
         before = len(self.errors)
-        for at, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             wrong = plan_check.why_never(entry, match)
             if wrong is not None:
-                path = ("suite", at, "params", str(wrong.field))
-                own = ("suite", at, str(wrong.field))
+                path = ("suite", index, "params", str(wrong.field))
+                own = ("suite", index, str(wrong.field))
                 self._say(path if wrong.field in entry.params else own, wrong.message)
         if len(self.errors) == before and len(entries) > 1:
             reason = plan_check.why_not_in_order(entries, match)
@@ -278,13 +278,13 @@ class _Reader:
         self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
     ) -> None:
         suite_figures = [(item.suite, plan_check.figures(item, match)) for item in entries]
-        for at, limit in enumerate(limits):
+        for index, limit in enumerate(limits):
             of_suite = [figures for suite, figures in suite_figures if suite == limit.suite]
             if limit.kind != model.FIGURE or None in of_suite:
                 continue
             names = [name for figures in of_suite for name in figures or ()]
             if limit.name not in names:
-                path = ("limit", at, model.FIGURE)
+                path = ("limit", index, model.FIGURE)
                 self._unknown(path, limit.name, names, f"result of {limit.suite}")
 
     # -- errors
@@ -334,18 +334,18 @@ class _Reader:
         read_one: Callable[[Path, Mapping[str, Any]], Any],
         *,
         most: int,
-        needed: str | None = None,
+        required_key: str | None = None,
     ) -> list[Any]:
         """The result of `read_one` for each `[[name]]`, without those for which it is None."""
         tables = document.get(name, [])
         if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
             self._say((name,), f"{name}: tables are required, as [[{name}]]")
             return []
-        if needed and not tables:
-            self._say((name,), f"{name}: is missing: {needed}, as [[{name}]]")
+        if required_key and not tables:
+            self._say((name,), f"{name}: is missing: {required_key}, as [[{name}]]")
         if len(tables) > most:
             self._say((name, most), f"{name}: {len(tables)} of them; at most {most}")
-        items = [read_one((name, at), item) for at, item in enumerate(tables[:most])]
+        items = [read_one((name, index), item) for index, item in enumerate(tables[:most])]
         return [item for item in items if item is not None]
 
     # -- the tables
@@ -362,11 +362,11 @@ class _Reader:
                 continue
             several = isinstance(value, list)
             values = []
-            for at, item in enumerate(value if several else [value]):
+            for index, item in enumerate(value if several else [value]):
                 try:
                     values.append(checks[name](item))
                 except ValueError as error:
-                    self._say(("match", name, *((at,) if several else ())), f"{name}: {error}")
+                    self._say(("match", name, *((index,) if several else ())), f"{name}: {error}")
             if several and not value:
                 self._say(("match", name), f"{name}: is empty: no drive would match")
             fields[name] = tuple(values)
@@ -401,18 +401,18 @@ class _Reader:
         )  # fmt: skip
 
     def _parameters(
-        self, path: Path, params: Mapping[str, Any], declared: tuple[Param, ...]
+        self, path: Path, params: Mapping[str, Any], param_list: tuple[Param, ...]
     ) -> dict[str, str]:
         """The parameters as texts, as on the command line, each checked by its suite."""
         texts = {}
         for name, value in params.items():
-            if name not in {param.name for param in declared}:
-                names = [param.name for param in declared]
+            if name not in {param.name for param in param_list}:
+                names = [param.name for param in param_list]
                 self._unknown((*path, name), name, names, "parameter")
                 continue
             try:
                 text = _param_text(value)
-                parameters.read(declared, {name: text})
+                parameters.read(param_list, {name: text})
                 texts[name] = text
             except BadInput as error:
                 self._say((*path, name), error.message)
@@ -519,11 +519,11 @@ class _Reader:
             _flag if fact.type == Type.FLAG else _one_of(fact.options) if fact.options else _text()
         )
         items = []
-        for at, item in enumerate(value if several else [value]):
+        for index, item in enumerate(value if several else [value]):
             try:
                 items.append(check(item))
             except ValueError as error:
-                self._say((*path, "value", *((at,) if several else ())), f"value: {error}")
+                self._say((*path, "value", *((index,) if several else ())), f"value: {error}")
         return {"value": tuple(items) if several else items[0]} if items else {}
 
     def _stop(self, path: Path, table: Mapping[str, Any]) -> Stop | None:

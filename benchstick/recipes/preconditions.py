@@ -134,16 +134,17 @@ def why_not_erased(
     drive: Mapping[str, Any],
     *,
     bench_ports: Collection[str],
-    plugged: bool,
+    is_hotplugged: bool,
     sample: Callable[[], str | None],
 ) -> Reason | None:
     """Why this drive's data may not be destroyed without a typed code; None when it may.
 
     All four conditions are needed: the recipe allows it; the drive's port is one of the bench's; it
-    was `plugged` in while the agent was running; it is blank, or the recipe allows erasing used
-    drives. A drive that is not free, or that the recipe does not match, is never erased. The reason
-    lists each missing condition. `sample` reads from the drive and returns why it is not blank
-    (`blank.why_not_blank`); it is called only where nothing else shows that it is not.
+    was plugged in while the agent was running (`is_hotplugged`); it is blank, or the recipe allows
+    erasing used drives. A drive that is not free, or that the recipe does not match, is never
+    erased. The reason lists each missing condition. `sample` reads from the drive and returns why
+    it is not blank (`blank.why_not_blank`); it is called only where nothing else shows that it is
+    not.
     """
     missing = []
     guard = drive.get("guard") or {}
@@ -158,7 +159,7 @@ def why_not_erased(
     port = drive["identity"].get("port")
     if not port or port not in bench_ports:
         missing.append(f"port {port or 'unknown'} is not listed in bench_ports")
-    if not plugged:
+    if not is_hotplugged:
         missing.append("the drive was not plugged in while the agent was running")
     holds = value_of(drive, "contents")
     if not recipe.erase_used:

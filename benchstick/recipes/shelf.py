@@ -72,13 +72,13 @@ def stored_name(name: str) -> str:
     return name.removeprefix(_ASIDE)
 
 
-def arrange(uploaded: Iterable[Shelved]) -> list[Shelved]:
+def arrange(uploads: Iterable[Shelved]) -> list[Shelved]:
     """All of them, with these uploaded ones, in the order of their names. An uploaded one whose
     name is taken, or looks like another's, is `uploaded:NAME`: it is shown and can be removed, and
     replaces nothing."""
     shelf = {item.name: item for item in _owned()}
     likenesses = {_likeness(name) for name in shelf}
-    for item in uploaded:
+    for item in uploads:
         aside = _ASIDE if _likeness(item.name) in likenesses else ""
         shelf[f"{aside}{item.name}"] = replace(item, name=f"{aside}{item.name}")
     return [shelf[name] for name in sorted(shelf)]

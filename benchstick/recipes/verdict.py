@@ -59,11 +59,11 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
     # A test that did not start is not judged: every limit would only report that nothing was
     # measured.
     is_started = not (attempt.refused or _another_was_scanned(attempt))
-    judged = limits.judge(recipe.limits, attempt.evidence) if is_started else []
+    judgements = limits.judge(recipe.limits, attempt.evidence) if is_started else []
     failures = [_build_reason(item) for item in _failures(recipe, attempt)]
-    failures += _of_limits(judged, limits.FAILED)
+    failures += _of_limits(judgements, limits.FAILED)
     reasons = [_build_reason(item) for item in _inconclusive(recipe, attempt)]
-    reasons += _of_limits(judged, limits.UNKNOWN)
+    reasons += _of_limits(judgements, limits.UNKNOWN)
     code = _exit_code(failures, reasons)
     verdict = {EXIT_DONE: PASS, EXIT_VERDICT_FAIL: FAIL}.get(code, INCONCLUSIVE)
     drive = attempt.evidence.drive
@@ -83,7 +83,7 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
         "reason": _why(verdict, code, failures, reasons),
         "failures": failures,
         "inconclusive": reasons,
-        "limits": [item.to_json() for item in judged],
+        "limits": [item.to_json() for item in judgements],
         "runs": [
             {
                 name: run[name]
@@ -109,10 +109,10 @@ def _build_reason(reason: Reason, limit: int | None = None) -> Json:
     return {"code": reason.code, "text": reason.text, "limit": limit}
 
 
-def _of_limits(judged: Sequence[limits.Judged], state: LimitState) -> list[Json]:
+def _of_limits(judgements: Sequence[limits.Judged], state: LimitState) -> list[Json]:
     return [
         _build_reason(Reason(str(item.code), str(item.text)), item.number)
-        for item in judged
+        for item in judgements
         if item.state == state
     ]
 
@@ -129,17 +129,19 @@ def _why(verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Js
     return f"{first['text']}{more}{also}"
 
 
-def serial_mismatch(scanned: str | None, drive: Json) -> Reason | None:
+def serial_mismatch(scanned_serial: str | None, drive: Json) -> Reason | None:
     """Why the drive is not the one whose serial was scanned; None when it is, or nothing was
     scanned. Such a drive is not tested: it is not the one that the user expects, and its data must
     not be lost."""
     identity = drive["identity"]
     # The serial printed on a case is that of the drive in it, or of its bridge.
     serials = tuple(str(identity.get(name) or "") for name in ("serial", "bridge_serial"))
-    if scanned is None or same_serial(scanned, serials):
+    if scanned_serial is None or same_serial(scanned_serial, serials):
         return None
     own = identity.get("serial") or "it reports none"
-    return Reason(codes.SERIAL_MISMATCH, f"the scanned serial {scanned} is not the drive's: {own}")
+    return Reason(
+        codes.SERIAL_MISMATCH, f"the scanned serial {scanned_serial} is not the drive's: {own}"
+    )
 
 
 def _another_was_scanned(attempt: Attempt) -> bool:

@@ -188,7 +188,7 @@ def round125(value: float, side: int) -> float:
     candidates = [float(f"{part * power:.3g}") for part in (1, 2, 5, 10)]
     if side < 0:
         return next(one for one in reversed(candidates) if one <= value * 1.000001)
-    return next(one for one in candidates if one >= value * 0.999999)
+    return next(candidate for candidate in candidates if candidate >= value * 0.999999)
 
 
 # ---- how values are shown

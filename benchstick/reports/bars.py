@@ -26,7 +26,7 @@ from benchstick.reports.metrics import shortened, width_of
 
 RAIL = "#f1f3f5"
 _ROW, _BAR, _INDENT = 31.0, 9.0, 22.0
-_COLOURS = {"mine": COLOURS["accent"], "other": COLOURS["seventh"]}
+_COLOURS = {"under-test": COLOURS["accent"], "other": COLOURS["seventh"]}
 # Share of the text width for the name; the rest is for the bar's detail.
 _NAME = 0.56
 # The bold letters of a browser's own font may be so much wider than those of Helvetica.
@@ -37,25 +37,25 @@ def draw_bars(ranks: Ranks, *, hint: bool = True) -> Picture:
     """The bars, one under the other; the title apart. `hint`: with which way is better."""
     shapes: list[Shape] = [Words(WIDTH - 2, 11, ranks.hint, "end")] if hint else []
     top = 16.0 if hint else 0.0
-    for at, bar in enumerate(ranks.bars):
-        shapes += _row(bar, top + _ROW * at)
+    for index, bar in enumerate(ranks.bars):
+        shapes += _row(bar, top + _ROW * index)
     return Picture(WIDTH, top + 2 + _ROW * len(ranks.bars), shapes, ranks.description)
 
 
 def _row(bar: Bar, top: float) -> Iterator[Shape]:
-    mine, base, right = bar.look == "mine", top + 12, WIDTH - 2
+    is_under_test, base, right = bar.look == "under-test", top + 12, WIDTH - 2
     room = right - _INDENT - width_of(bar.value, SIZE, "Helvetica-Bold") * _BOLD_WIDER - 12
     tail = bar.whole.removeprefix(bar.name)
     tail_room = width_of(tail, SIZE, "Helvetica-Bold")
     name = (
         shortened(bar.name, room * _NAME / _BOLD_WIDER - tail_room, SIZE, "Helvetica-Bold") + tail
     )
-    used = width_of(name, SIZE, "Helvetica-Bold") * _BOLD_WIDER
-    caption = shortened(bar.detail, (room - used - 12) / WIDER, SIZE)
+    name_width = width_of(name, SIZE, "Helvetica-Bold") * _BOLD_WIDER
+    caption = shortened(bar.detail, (room - name_width - 12) / WIDER, SIZE)
     yield Words(_INDENT - 7, base, bar.place, "end")
-    yield Words(_INDENT, base, name, colour=INK, bold=mine, whole=bar.whole)
+    yield Words(_INDENT, base, name, colour=INK, bold=is_under_test, whole=bar.whole)
     yield Words(_INDENT + room, base, caption, "end", whole=bar.detail)
-    yield Words(right, base, bar.value, "end", INK, bold=mine)
+    yield Words(right, base, bar.value, "end", INK, bold=is_under_test)
     yield from _bar(bar, base + 4, right)
 
 

@@ -102,17 +102,17 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
         raise BadInput(f"run {number}: is {run['state']}; only a run that is over can be a bundle")
     origin = imported_runs.origin(db, number)
     document = record.plain({**run, "imported": origin})
-    packed = [
+    packed_files = [
         ("run.json", _json(document)),
         ("samples.json", _json({"columns": record.COLUMNS, "rows": samples})),
     ]
     verdict_docs = _verdicts(db, number)
     if verdict_docs:
         document = {"schema": record.VERDICTS_SCHEMA, "verdicts": verdict_docs}
-        packed.append((_VERDICTS, _json(document)))
+        packed_files.append((_VERDICTS, _json(document)))
     entries = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in packed:
+        for name, data in packed_files:
             _put(archive, name, data)
             entries.append(_entry(name, len(data), hashlib.sha256(data).hexdigest()))
         for name, path in _artefacts(run, home) if home is not None else ():
@@ -375,12 +375,12 @@ def _steps_with(bundle: Bundle, folders: Iterable[str]) -> Iterator[dict[str, An
 
 def _unpack(file: IO[bytes], bundle: Bundle, base: Path) -> None:
     try:
-        with zipfile.ZipFile(file) as packed:
+        with zipfile.ZipFile(file) as archive:
             for name, folder, own_name in bundle.artifacts:
                 for path in (base, base / folder):
                     paths.make_folder(path, 0o2750, for_group=True)
                 with (base / folder / own_name).open("xb") as target:
-                    for part in _parts(packed, packed.getinfo(name)):
+                    for part in _parts(archive, archive.getinfo(name)):
                         target.write(part)
                 (base / folder / own_name).chmod(0o640)
     except OSError as error:

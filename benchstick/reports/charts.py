@@ -64,13 +64,13 @@ def list_charts(result: Mapping[str, Any]) -> Iterator[PageChart]:
     for chart in charts if isinstance(charts, list) else ():
         if not _is_chart(chart):
             continue
-        named = [by_name.get(item) if isinstance(item, str) else item for item in chart["series"]]
-        lines = [line for line in named if _is_line(line)]
-        if len(lines) < len(named) or not _has_points(chart, lines):
+        series = [by_name.get(item) if isinstance(item, str) else item for item in chart["series"]]
+        lines = [line for line in series if _is_line(line)]
+        if len(lines) < len(series) or not _has_points(chart, lines):
             continue
         # A line without a point in the chart is neither drawn nor described: the script reads its
         # ends.
-        places = [at for at, line in enumerate(lines) if _within(chart, line)]
+        places = [index for index, line in enumerate(lines) if _within(chart, line)]
         lines = [lines[at] for at in places]
         chart = {**chart, "series": [chart["series"][at] for at in places]}
         names = [str(line["name"]) for line in lines]

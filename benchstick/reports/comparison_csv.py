@@ -22,8 +22,8 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
     runs = {item["run"]: item for item in document["runs"]}
     differs: dict[int, list[str]] = {number: [] for number in runs}
     for item in document["differ"]:
-        for one in item["values"]:
-            differs[one["run"]].append(f"{item['title']}: {one['text']}")
+        for value in item["values"]:
+            differs[value["run"]].append(f"{item['title']}: {value['text']}")
     for figure in document["results"]:
         for row in figure["rows"]:
             drive = runs[row["run"]]["drive"] if row["run"] is not None else {}

@@ -68,9 +68,9 @@ def _marked(row: Json) -> str:
 
 
 def _lead(document: Json) -> Iterator[str]:
-    mine = next(run for run in document["runs"] if run["under_test"])
+    own_run = next(run for run in document["runs"] if run["under_test"])
     others = [run for run in document["runs"] if not run["under_test"]]
-    yield f"Under test: {_with_run(mine)}"
+    yield f"Under test: {_with_run(own_run)}"
     if others:
         yield "Compared with: " + "; ".join(map(_with_run, others))
 
@@ -120,7 +120,10 @@ def _in_columns(document: Json) -> Table:
     """The conditions that differ, a column a run."""
     labels = _labels(document)
     return Table(
-        [[item["title"], *(one["text"] for one in item["values"])] for item in document["differ"]],
+        [
+            [item["title"], *(value["text"] for value in item["values"])]
+            for item in document["differ"]
+        ],
         ("Condition", *(labels[run["run"]] for run in document["runs"])),
         texts=frozenset(range(len(labels) + 1)),
     )
@@ -132,8 +135,8 @@ def _in_rows(document: Json) -> Table:
     rows = []
     for item in document["differ"]:
         drives: dict[str, list[str]] = {}
-        for one in item["values"]:
-            drives.setdefault(one["text"], []).append(labels[one["run"]])
+        for value in item["values"]:
+            drives.setdefault(value["text"], []).append(labels[value["run"]])
         rows += [[item["title"], text, "; ".join(names)] for text, names in drives.items()]
     return Table(rows, ("Condition", "Value", "Drives"), texts=frozenset({0, 1, 2}))
 
@@ -162,7 +165,9 @@ def _bars(unit: str, figures: Sequence[ranking.Ranked]) -> Iterator[Part]:
 
 def ranks_of(document: Json) -> list[Ranks]:
     """The bars of each result, in the order of the document's `results`."""
-    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["results"], 1)]
+    return [
+        _ranks(ranking.ranked(figure, index)) for index, figure in enumerate(document["results"], 1)
+    ]
 
 
 def _ranks(item: ranking.Ranked) -> Ranks:
@@ -224,11 +229,11 @@ def _claims(document: Json) -> Iterator[Part]:
 
 def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
-    looks, marked = ranking.looks_of(document["runs"]), document["under_test"]
+    looks, run_under_test = ranking.looks_of(document["runs"]), document["under_test"]
     overlays = []
     for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
-            {**line, "name": f"{line['name']}{UNDER_TEST if line['run'] == marked else ''}"}
+            {**line, "name": f"{line['name']}{UNDER_TEST if line['run'] == run_under_test else ''}"}
             for line in drawing.chart["series"]
         ]
         colours = [looks[line["run"]] for line in lines]

@@ -55,10 +55,10 @@ def deviation(figure: Mapping[str, Any]) -> float | None:
 
 def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
     """What a copy moved, in its direction."""
-    moved = (figure.get("detail") or {}).get("bytes")
-    if not isinstance(moved, int):
+    byte_count = (figure.get("detail") or {}).get("bytes")
+    if not isinstance(byte_count, int):
         return None
-    return {f"{figure.get('direction')}_bytes": moved}
+    return {f"{figure.get('direction')}_bytes": byte_count}
 
 
 def _counters(run: Mapping[str, Any]) -> Row | None:

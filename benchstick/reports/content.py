@@ -109,8 +109,8 @@ class Bar:
 
     `place` is its rank, or a dash; `tail` follows its `name`, however short that is cut, and
     distinguishes drives of one name. `value` and `detail` (spread, state, reason) are texts.
-    `length`, and `low` and `high` of its spread, are in percent of the longest. `look` is mine (the
-    drive under test), other or ref (not measured here).
+    `length`, and `low` and `high` of its spread, are in percent of the longest. `look` is
+    under-test (the drive under test), other or ref (not measured here).
     """
 
     place: str
@@ -126,7 +126,7 @@ class Bar:
     @property
     def whole(self) -> str:
         """The name with all that follows it."""
-        return f"{self.name}{self.tail}{UNDER_TEST if self.look == 'mine' else ''}"
+        return f"{self.name}{self.tail}{UNDER_TEST if self.look == 'under-test' else ''}"
 
 
 @dataclass(frozen=True)

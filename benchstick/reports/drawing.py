@@ -144,7 +144,7 @@ def draw_chart(
     shapes += _marks(drawing)
     for row, entries in enumerate(names):
         shapes += _names(chart, entries, height - 6 - (_ROW + 3) * (len(names) - 1 - row))
-    visible_shapes = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
+    visible_shapes = tuple(shape for shape in shapes if not isinstance(shape, Words) or shape.text)
     return replace(drawing, shapes=visible_shapes)
 
 
@@ -195,9 +195,9 @@ def is_joined(chart: Chart) -> bool:
 def within(chart: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[tuple[int, float, Any]]:
     """(number, x, y) of the points of a line that the chart shows, gaps (y None) included."""
     low, high = chart.get("from", float("-inf")), chart.get("to", float("inf"))
-    for at, (x, y) in enumerate(line["points"]):
+    for index, (x, y) in enumerate(line["points"]):
         if low <= x <= high:
-            yield at, x, y
+            yield index, x, y
 
 
 # ---- axes
@@ -342,7 +342,7 @@ def _placed(drawing: Drawing) -> Iterator[_Mark]:
         text = shortened(label, (side - 8) / WIDER, SIZE)
         room = width_of(text, SIZE) * WIDER + 8
         begin = place - room if flip else place
-        row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
+        row = next((index for index, end in enumerate(ends) if end <= begin), len(ends))
         ends[row:] = [begin + room, *ends[row + 1 :]]
         look = "above" if above else "quiet" if mark.get("quiet") else ""
         where = x.text(mark["x"])
@@ -373,13 +373,13 @@ def _legend(chart: Chart, width: float) -> Iterator[list[tuple[int, float, str]]
     """The names of the lines in rows: (number, left edge, name)."""
     row: list[tuple[int, float, str]] = []
     left_x = 14.0
-    for at, line in enumerate(chart.lines):
+    for index, line in enumerate(chart.lines):
         text = shortened(str(line["name"]), width * 0.6, SIZE)
         room = 34 + width_of(text, SIZE) * WIDER + 16
         if row and left_x + room > width:
             yield row
             row, left_x = [], 14.0
-        row.append((at, left_x, text))
+        row.append((index, left_x, text))
         left_x += room
     if row:
         yield row

@@ -30,9 +30,9 @@ _SHOWN_AS = {
 _THIN = "\u202f"
 
 
-def word(recorded: object) -> str:
+def word(state: object) -> str:
     """A recorded state, kind or source as the page shows it."""
-    return _SHOWN_AS.get(str(recorded), str(recorded))
+    return _SHOWN_AS.get(str(state), str(state))
 
 
 def capacity(count: Any) -> str:
@@ -248,17 +248,17 @@ _OTHER_KIND = re.compile(r"not (on|an?) (USB|PCIe|ATA|SATA|SCSI|NVMe)\b")
 def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]]]:
     """A drive's facts in groups; those without a group come last, and at the very end, under
     `Does not apply`, those of other kinds of drives."""
-    grouped: dict[str, list[ShownFact]] = {group: [] for group in (*Group, "More")}
+    facts_by_group: dict[str, list[ShownFact]] = {group: [] for group in (*Group, "More")}
     apart: list[ShownFact] = []
     for name, value in drive.items():
         if not is_fact(value):
             continue
         group = CATALOGUE[name].group if name in CATALOGUE else "More"
         other = value["value"] is None and _OTHER_KIND.match(str(value.get("reason") or ""))
-        (apart if other else grouped[group]).append(_show_fact(name, value))
+        (apart if other else facts_by_group[group]).append(_show_fact(name, value))
     # A card of its own shows the identity.
-    del grouped[Group.IDENTITY]
-    for title, facts in grouped.items():
+    del facts_by_group[Group.IDENTITY]
+    for title, facts in facts_by_group.items():
         if facts:
             yield title, facts
     if apart:

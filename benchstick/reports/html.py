@@ -88,10 +88,12 @@ def _table(part: Table) -> str:
 
     def row(kind: str, cells: Any) -> str:
         tags = []
-        for at, cell in enumerate(cells):
+        for index, cell in enumerate(cells):
             # Of a table without a head the first column has the names.
-            name = "th" if kind == "td" and not part.columns and at == 0 else kind
-            looks = [word for word, where in (("num", right), ("whole", unbroken)) if at in where]
+            name = "th" if kind == "td" and not part.columns and index == 0 else kind
+            looks = [
+                word for word, where in (("num", right), ("whole", unbroken)) if index in where
+            ]
             look = f' class="{" ".join(looks)}"' if looks else ""
             scope = ' scope="row"' if name != kind else ' scope="col"' if kind == "th" else ""
             tags.append(f"<{name}{scope}{look}>{escape_text(str(cell))}</{name}>")
@@ -112,8 +114,8 @@ def _chart(part: Chart) -> str:
     drawing = draw_chart(part, legend=False)
     columns = columns_of(drawing)
     names = "".join(
-        f"<span>{swatch(part, at)} {escape_text(str(line['name']))}</span>\n"
-        for at, line in enumerate(part.lines)
+        f"<span>{swatch(part, index)} {escape_text(str(line['name']))}</span>\n"
+        for index, line in enumerate(part.lines)
     )
     notes = "".join(f'<p class="dim">{escape_text(note)}</p>\n' for note in part.notes)
     return (

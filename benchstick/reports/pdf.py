@@ -176,11 +176,11 @@ class _Flow:
         self.y += 3
 
     def paragraph(self, part: Text) -> None:
-        noted = part.look in ("note", "bad")
-        indent = 8.0 if noted else 0.0
+        is_note = part.look in ("note", "bad")
+        indent = 8.0 if is_note else 0.0
         for line in wrapped(part.text, ROOM - indent, 9):
             begin = self.take(12)
-            if noted:
+            if is_note:
                 self.page.box(MARGIN, begin, 2.5, 12, INK if part.look == "bad" else DIM)
             colour = DIM if part.look == "dim" else INK
             self.page.text(MARGIN + indent, begin + 9, line, 9, colour=colour)
@@ -304,11 +304,11 @@ class _Row:
 
     def draw(self, page: Page, top: float) -> None:
         x = MARGIN
-        for at, (lines, width) in enumerate(zip(self.cells, self.widths, strict=False)):
-            on_right = at in self.right
+        for index, (lines, width) in enumerate(zip(self.cells, self.widths, strict=False)):
+            on_right = index in self.right
             # The outer cells are at the edges of the text.
-            place = x + width - (0 if at == len(self.widths) - 1 else _PAD) if on_right else x
-            place += 0 if on_right or at == 0 else _PAD
+            place = x + width - (0 if index == len(self.widths) - 1 else _PAD) if on_right else x
+            place += 0 if on_right or index == 0 else _PAD
             for n, line in enumerate(lines):
                 page.text(place, top + 10 + 10.2 * n, line, _CELL, font=self.font,
                           anchor="end" if on_right else "start")  # fmt: skip

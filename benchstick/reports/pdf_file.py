@@ -45,8 +45,8 @@ class Page:
         if anchor != "start":
             width = width_of(text, size, font)
             x -= width / 2 if anchor == "middle" else width
-        turned = f"1 0 0 -1 {_n(x)} {_n(y)}" if flip else f"1 0 0 1 {_n(x)} {_n(HEIGHT - y)}"
-        self.add(f"BT {_rgb(colour)} rg /{_FONTS[font]} {_n(size)} Tf {turned} Tm ")
+        matrix = f"1 0 0 -1 {_n(x)} {_n(y)}" if flip else f"1 0 0 1 {_n(x)} {_n(HEIGHT - y)}"
+        self.add(f"BT {_rgb(colour)} rg /{_FONTS[font]} {_n(size)} Tf {matrix} Tm ")
         self.parts.append(b"(" + _escaped(encoded(text)) + b") Tj ET")
 
     def rule(self, x: float, y: float, to: float, *, colour: str, width: float = 0.5) -> None:
@@ -99,7 +99,7 @@ def build_pdf(
 ) -> bytes:  # fmt: skip
     """The file. `made_utc` is the time in its metadata, as 2026-01-31T12:00:00Z."""
     alphas = sorted({opacity for page in pages for opacity in _alphas(page)})
-    fonts = " ".join(f"/{short} {at} 0 R" for at, short in enumerate(_FONTS.values(), 4))
+    fonts = " ".join(f"/{short} {index} 0 R" for index, short in enumerate(_FONTS.values(), 4))
     states = " ".join(f"/A{alpha} << /ca {alpha / 100:.2f} >>" for alpha in alphas)
     first = 4 + len(_FONTS)
     kids = " ".join(f"{first + 2 * at} 0 R" for at in range(len(pages)))
@@ -158,7 +158,7 @@ def _file(objects: Sequence[bytes]) -> bytes:
 
 def _alphas(page: Page) -> set[int]:
     matches = (re.match(rb"q /A([0-9]+) gs", part) for part in page.parts)
-    return {int(one[1]) for one in matches if one}
+    return {int(match[1]) for match in matches if match}
 
 
 def _date(utc: str | None) -> bytes:
@@ -183,7 +183,7 @@ def _escaped(letters: bytes) -> bytes:
 
 def _through(places: Sequence[Place]) -> str:
     return " ".join(
-        f"{_n(x)} {_n(y)} {'l' if at else 'm'}" for at, (x, y) in enumerate(places)
+        f"{_n(x)} {_n(y)} {'l' if index else 'm'}" for index, (x, y) in enumerate(places)
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ def name_of(document: Mapping[str, Any]) -> str:
 def looks_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """A colour for each run, the same in all charts."""
     others = [item["run"] for item in runs if not item["under_test"]]
-    looks = {number: _LOOKS[at % len(_LOOKS)] for at, number in enumerate(others)}
+    looks = {number: _LOOKS[index % len(_LOOKS)] for index, number in enumerate(others)}
     return {item["run"]: MARKED if item["under_test"] else looks[item["run"]] for item in runs}
 
 
@@ -43,7 +43,7 @@ class Bar:
     def look(self) -> str:
         if self.row["state"] == "reference":
             return "ref"
-        return "mine" if self.row["under_test"] else "other"
+        return "under-test" if self.row["under_test"] else "other"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,11 @@ def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ran
     for unit in units:
         yield (
             unit,
-            [ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit],
+            [
+                ranked(figure, index)
+                for index, figure in enumerate(figures, 1)
+                if figure["unit"] == unit
+            ],
         )
 
 

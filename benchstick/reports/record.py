@@ -233,8 +233,8 @@ def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
     if tuple(document["columns"]) not in (COLUMNS, _OLD_COLUMNS):
         raise wrong("samples.json.columns", f"expected {', '.join(COLUMNS)}")
     before = -1
-    for at, row in enumerate(document["rows"]):
-        where = f"samples.json.rows[{at}]"
+    for index, row in enumerate(document["rows"]):
+        where = f"samples.json.rows[{index}]"
         if len(row) != len(COLUMNS):
             raise wrong(where, f"expected {len(COLUMNS)} values")
         for name, value in zip(COLUMNS, row, strict=True):
@@ -310,12 +310,12 @@ def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     )
     anything(document, where)
     before = 0
-    for at, item in enumerate(document["verdicts"]):
+    for index, item in enumerate(document["verdicts"]):
         if item["number"] <= before:
-            raise wrong(f"{where}.verdicts[{at}].number", "expected rising numbers")
+            raise wrong(f"{where}.verdicts[{index}].number", "expected rising numbers")
         before = item["number"]
         if run not in [one["uuid"] for one in item["runs"]]:
-            raise wrong(f"{where}.verdicts[{at}].runs", "expected the run of the bundle")
+            raise wrong(f"{where}.verdicts[{index}].runs", "expected the run of the bundle")
     return list(document["verdicts"])
 
 

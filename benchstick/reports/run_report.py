@@ -51,11 +51,14 @@ def file_title(run: Json, title: str) -> str:
 def result_charts(run: Json) -> list[Chart]:
     """The charts of a run's result, for which no session is needed."""
     result = run["result"] or run.get("partial_result") or {}
-    shared = {item["name"]: item for item in charts.shared(result)}
+    shared_lines = {item["name"]: item for item in charts.shared(result)}
     return [
         Chart(
             item.chart,
-            [shared[one] if isinstance(one, str) else one for one in item.chart["series"]],
+            [
+                shared_lines[line] if isinstance(line, str) else line
+                for line in item.chart["series"]
+            ],
             [look for _, look in item.lines],
             item.description,
             item.notes,
@@ -93,9 +96,9 @@ def _head(run: Json) -> Iterator[Part]:
         )
     for finding in run.get("corrupt") or ():
         yield Text(f"DATA CORRUPT: {finding['name']}: {finding['text']}", "bad")
-        for one in finding["differences"][1:]:
-            where = "" if one["offset"] is None else f" at byte {one['offset']}"
-            yield Text(f"{one['path']}{where}: {one['description']}", "bad")
+        for difference in finding["differences"][1:]:
+            where = "" if difference["offset"] is None else f" at byte {difference['offset']}"
+            yield Text(f"{difference['path']}{where}: {difference['description']}", "bad")
     if run["reason"]:
         yield Text(str(run["reason"]), "note" if run["state"] == "done" else "bad")
     for verdict in run.get("verdicts") or ():

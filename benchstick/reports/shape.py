@@ -102,8 +102,8 @@ def each(check: Check, most: int = 1_000_000) -> Check:
     def run(value: Any, where: str) -> None:
         if not isinstance(value, list) or len(value) > most:
             raise wrong(where, f"expected a list of at most {most}")
-        for at, item in enumerate(value):
-            check(item, f"{where}[{at}]")
+        for index, item in enumerate(value):
+            check(item, f"{where}[{index}]")
 
     return run
 

@@ -103,8 +103,8 @@ def _readings(image: Drawing | Picture, columns: Sequence[Column] | None = None)
             f'<rect x="{_n(column.start)}" y="{top}" width="{width}" height="{height}">'
             f"<title>{title}</title></rect>\n"
         )
-    joined = "".join(parts)
-    return f'<g fill="none" pointer-events="all">\n{joined}</g>\n' if parts else ""
+    path = "".join(parts)
+    return f'<g fill="none" pointer-events="all">\n{path}</g>\n' if parts else ""
 
 
 def _mark(shape: Shape) -> str:

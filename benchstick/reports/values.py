@@ -32,8 +32,8 @@ def columns_of(drawing: Drawing) -> list[Column]:
     and have the lowest and the highest value of each line."""
     axis, lines = drawing.x, drawing.chart.lines
     points = sorted(
-        (x, at, low, high)
-        for at, line in enumerate(lines)
+        (x, index, low, high)
+        for index, line in enumerate(lines)
         for x, low, high in _ranges(drawing.chart.chart, line)
     )
     is_record = len({x for x, *_ in points}) > _MOST

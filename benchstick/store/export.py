@@ -30,7 +30,7 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 def figures_csv(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     """The results of the run with this document, one a line."""
-    fixed = {
+    constant_columns = {
         "run": document["number"],
         "suite": document["suite"],
         "drive": document["drive"]["code"],
@@ -40,7 +40,7 @@ def figures_csv(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     rows = []
     for figure in figures:
         of_run = {
-            **fixed,
+            **constant_columns,
             "drive_state": drive_state(figure.detail, conditions),
             "run_state": document["state"],
         }

@@ -25,7 +25,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
     """The `benchstick/desk/2` document: the bench's `slots`, `ticket` has the next drive's
     labels, `scans` the last scans, `webhook` the number of pending messages and the last error."""
     outbox = webhook_outbox.list_letters(db)
-    failed = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)
+    failed_row = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)
     return {
         "schema": SCHEMA,
         "agent": run_queries.agent_runs(),
@@ -37,7 +37,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
         "webhook": {
             "url": settings.webhook,
             "waiting": outbox["waiting"],
-            "reason": None if failed is None else failed["reason"],
+            "reason": None if failed_row is None else failed_row["reason"],
         },
     }
 

@@ -112,12 +112,12 @@ def _entry(
 def take_out(db: sqlite3.Connection, number: int, position: int) -> None:
     """Remove a waiting entry from an open queue. BadInput when it does not wait."""
     with transaction(db):
-        changed = db.execute(
+        row_count = db.execute(
             "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND position = ?"
             " AND state = 'waiting'",
             (number, position),
         ).rowcount
-    if not changed:
+    if not row_count:
         raise BadInput(f"queue {number}, position {position}: no run waits there", field="position")
 
 

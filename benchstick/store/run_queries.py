@@ -136,8 +136,8 @@ def keys_of(db: sqlite3.Connection, name: str) -> list[DriveKey]:
 
 def count_of(db: sqlite3.Connection, drive_keys: Iterable[DriveKey]) -> int:
     """How many runs the drive with these keys has."""
-    counted = "SELECT count(*) FROM runs WHERE drive_key = ?"
-    return sum(int(db.execute(counted, (key,)).fetchone()[0]) for key in drive_keys)
+    query = "SELECT count(*) FROM runs WHERE drive_key = ?"
+    return sum(int(db.execute(query, (key,)).fetchone()[0]) for key in drive_keys)
 
 
 def history(
@@ -268,11 +268,13 @@ FROM parts
 """
 
 
-def session(db: sqlite3.Connection, number: int, timed: Set[int], most: int = POINTS) -> Session:
+def session(
+    db: sqlite3.Connection, number: int, timed_steps: Set[int], most: int = POINTS
+) -> Session:
     """The speed by second of a run. `analysis.run_timeline.session` computes the same from the
     samples, which may be a hundred thousand: SQLite reduces them four times as fast."""
     every = every_of(samples_count(db, number), most)
-    rows = db.execute(_SESSION, (number, every, json.dumps(sorted(timed))))
+    rows = db.execute(_SESSION, (number, every, json.dumps(sorted(timed_steps))))
     points: dict[str, list[Point]] = {way: [] for way in WAYS}
     before = None
     for (part,) in rows:

@@ -77,7 +77,7 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
             ).fetchone()[0]
             for key in keys
         ]
-        number = max((one for one in numbers if one is not None), default=None)
+        number = max((number for number in numbers if number is not None), default=None)
         figures = db.execute(
             "SELECT name, value, unit, pass, state, reason FROM results"
             " WHERE run = ? AND pass IS NULL ORDER BY id",

@@ -300,12 +300,12 @@ def _random(
     """Random I/O over `span` bytes of each of `files` files, a thread each."""
     seconds = wish.time or (TIME if test == ACCESS else 0)
     speed = speed * block / 4096
-    moved = int(speed * seconds) if seconds else span * files
+    byte_count = int(speed * seconds) if seconds else span * files
     return Fio(
         name=f"{test} {way}",
-        seconds=seconds + 0.5 if seconds else moved / speed,
-        bytes_written=moved if way == "write" else 0,
-        bytes_read=moved if way == "read" else 0,
+        seconds=seconds + 0.5 if seconds else byte_count / speed,
+        bytes_written=byte_count if way == "write" else 0,
+        bytes_read=byte_count if way == "read" else 0,
         destroys=request.target == "block" and way == "write",
         test=f"{test} {way}",
         job=Job(rw=f"rand{way}", block=block, depth=1, threads=files, runtime=seconds or None),

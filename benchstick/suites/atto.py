@@ -289,12 +289,12 @@ def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
         return Skip(name=label, test=label, reason=reason)
     iops = _IOPS_BOT if request.fact("transport") == "usb-bot" else _IOPS
     speed = min(assumed_speed(request.drive), float(iops * block))
-    moved = int(speed * wish.time) if wish.time else wish.moved(block)
+    byte_count = int(speed * wish.time) if wish.time else wish.moved(block)
     return Fio(
         name=label,
-        seconds=wish.time + 0.5 if wish.time else moved / speed,
-        bytes_written=moved if way == "write" else 0,
-        bytes_read=moved if way == "read" else 0,
+        seconds=wish.time + 0.5 if wish.time else byte_count / speed,
+        bytes_written=byte_count if way == "write" else 0,
+        bytes_read=byte_count if way == "read" else 0,
         destroys=request.target == "block" and way == "write",
         test=label,
         job=Job(

@@ -118,13 +118,13 @@ def timed(
     state: str | None = None,
 ) -> Fio:
     """One timed test at random over the span. `direction` is read, write or mix (`mix` % reads)."""
-    moved = seconds * random_rate(request.drive, block, depth)
+    byte_count = seconds * random_rate(request.drive, block, depth)
     write_share = {"read": 0.0, "write": 1.0, "mix": 1 - mix / 100}[direction]
     return Fio(
         name=test,
         seconds=seconds + 0.5,
-        bytes_written=int(moved * write_share),
-        bytes_read=int(moved * (1 - write_share)),
+        bytes_written=int(byte_count * write_share),
+        bytes_read=int(byte_count * (1 - write_share)),
         destroys=direction != "read",
         test=test,
         job=Job(
@@ -174,8 +174,8 @@ def table_text(table: Mapping[str, Any]) -> str:
             str(table["title"]),
             *(
                 "  ".join(
-                    cell.ljust(width) if at == 0 else cell.rjust(width)
-                    for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+                    cell.ljust(width) if index == 0 else cell.rjust(width)
+                    for index, (cell, width) in enumerate(zip(line, widths, strict=True))
                 ).rstrip()
                 for line in lines
             ),

@@ -270,14 +270,14 @@ def _pass(
     request: PlanRequest, wish: _Wish, test: Test, direction: str, number: int, speed: float
 ) -> Fio:
     label = f"{test.name} {direction}"
-    moved = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
+    byte_count = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
     write_share = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
     pattern = {"read": "read", "write": "write", "mix": "rw"}[direction]
     return Fio(
         name=f"{label}, preparing pass" if number == 0 else f"{label}, pass {number}",
         seconds=wish.time + 0.5,
-        bytes_written=int(moved * write_share),
-        bytes_read=int(moved * (1 - write_share)),
+        bytes_written=int(byte_count * write_share),
+        bytes_read=int(byte_count * (1 - write_share)),
         destroys=request.target == "block" and direction != "read",
         test=label,
         job=Job(
@@ -410,19 +410,19 @@ def _grid_row(row: GridRow) -> dict[str, Any]:
     """The row as in the result's document."""
     test = row.test
 
-    def cell(direction: str) -> dict[str, Any] | None:
-        one = row.cells.get(direction)
-        if one is None:
+    def cell_document(direction: str) -> dict[str, Any] | None:
+        cell = row.cells.get(direction)
+        if cell is None:
             return None
         return {
-            "mbps": one.speed.value,
-            "mean": one.mean,
-            "stdev": one.stdev,
-            "passes": one.speed.detail["passes"],
-            "iops": None if one.iops is None else one.iops.value,
-            "us": None if one.latency is None else one.latency.value,
-            "state": one.speed.state,
-            "reason": one.speed.reason,
+            "mbps": cell.speed.value,
+            "mean": cell.mean,
+            "stdev": cell.stdev,
+            "passes": cell.speed.detail["passes"],
+            "iops": None if cell.iops is None else cell.iops.value,
+            "us": None if cell.latency is None else cell.latency.value,
+            "state": cell.speed.state,
+            "reason": cell.speed.reason,
         }
 
     return {
@@ -431,7 +431,7 @@ def _grid_row(row: GridRow) -> dict[str, Any]:
         "block": test.block,
         "queue": test.queue,
         "threads": test.threads,
-        **{direction: cell(direction) for direction in DIRECTIONS},
+        **{direction: cell_document(direction) for direction in DIRECTIONS},
     }
 
 

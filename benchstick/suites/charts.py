@@ -51,14 +51,14 @@ def curve(name: str, points: Iterable[Point], *, on: str = "y", guide: bool = Fa
     return {**line_json, "guide": True} if guide else line_json
 
 
-def by_second(name: str, reduced: Mapping[str, Any]) -> Json:
+def by_second(name: str, series: Mapping[str, Any]) -> Json:
     """The line of a series of `analysis.series.reduced`: x is the second, of a point that stands
     for several seconds the first of them; these have a band."""
-    begin, every = reduced["from"], reduced["every"]
-    points = [(begin + every * at, value) for at, value in enumerate(reduced["mean"])]
+    begin, every = series["from"], series["every"]
+    points = [(begin + every * index, value) for index, value in enumerate(series["mean"])]
     band = None
-    if "min" in reduced:
-        band = list(zip(reduced["min"], reduced["max"], strict=True))
+    if "min" in series:
+        band = list(zip(series["min"], series["max"], strict=True))
     return line(name, points, band=band)
 
 
@@ -99,5 +99,5 @@ def chart(
 
 def lines_of(document: Mapping[str, Any], chart_json: Mapping[str, Any]) -> list[Json]:
     """The lines of a chart of `document`, those that it only names looked up."""
-    shared = {item["name"]: item for item in document.get("series") or ()}
-    return [shared[item] if isinstance(item, str) else item for item in chart_json["series"]]
+    shared_lines = {item["name"]: item for item in document.get("series") or ()}
+    return [shared_lines[item] if isinstance(item, str) else item for item in chart_json["series"]]

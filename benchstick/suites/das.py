@@ -252,15 +252,15 @@ def _set_row(
         return None
     passes: list[dict[str, Any]] = [
         {
-            "pass": one.pass_no,
-            "mbps": one.value,
-            "seconds": times[one.pass_no].value if one.pass_no in times else None,
-            "state": one.state,
-            "reason": one.reason,
+            "pass": speed.pass_no,
+            "mbps": speed.value,
+            "seconds": times[speed.pass_no].value if speed.pass_no in times else None,
+            "state": speed.state,
+            "reason": speed.reason,
         }
-        for one in speeds
+        for speed in speeds
     ]
-    valid = [one for one in passes if one["state"] == "valid" and one["mbps"] is not None]
+    valid = [row for row in passes if row["state"] == "valid" and row["mbps"] is not None]
     return {
         "set": item["name"],
         "direction": direction,
@@ -268,9 +268,9 @@ def _set_row(
         "files": item["files"],
         "folders": item["folders"],
         "scale": item["scale"],
-        "mbps": mean([one["mbps"] for one in valid]),
-        "stdev": deviation([one["mbps"] for one in valid]),
-        "seconds": mean([one["seconds"] for one in valid]),
+        "mbps": mean([row["mbps"] for row in valid]),
+        "stdev": deviation([row["mbps"] for row in valid]),
+        "seconds": mean([row["seconds"] for row in valid]),
         "reason": of_fewer(speeds) if valid else None,
         "passes": passes,
     }
@@ -278,7 +278,7 @@ def _set_row(
 
 def _overall(row: Mapping[str, Any], figures: Sequence[Figure]) -> Iterator[Figure]:
     label = f"{row['set']} {row['direction']}"
-    bad = next((one for one in row["passes"] if one["state"] != "valid"), None)
+    bad = next((item for item in row["passes"] if item["state"] != "valid"), None)
     state, reason = "valid", row["reason"]
     if row["mbps"] is None and bad is not None:
         state, reason = bad["state"], bad["reason"]
@@ -316,7 +316,7 @@ def _cell(one: Mapping[str, Any]) -> str:
 def _mean_cell(row: Mapping[str, Any]) -> str:
     if row["mbps"] is None:
         return "-"
-    valid = sum(1 for one in row["passes"] if one["state"] == "valid")
+    valid = sum(1 for item in row["passes"] if item["state"] == "valid")
     of = f" ({valid} of {len(row['passes'])})" if row["reason"] else ""
     return f"{row['mbps']:.1f}{of}"
 
@@ -327,7 +327,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                "files", "bytes", "scale"]  # fmt: skip
     body = []
     for row in rows:
-        cells = [_cell(one) for one in row["passes"]]
+        cells = [_cell(item) for item in row["passes"]]
         cells += [""] * (most - len(cells))
         body.append(
             [

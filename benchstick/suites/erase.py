@@ -36,14 +36,14 @@ def purge_steps(
     rung: str,
     samples: int = FEW_SAMPLES,
     *,
-    required: bool = False,
+    is_required: bool = False,
     asked_as: str | None = None,
     label: str = "",
     field: str = "rung",
 ) -> tuple[Step, ...]:
     """Mark, purge, read back, for a suite that starts with a fresh drive; they come before
     `Prepare`. `rung` is the name of an erase method, `auto`, or `none` for the drive as it is;
-    `asked_as` what the user wrote where a suite chose the method. `required`: the run ends where
+    `asked_as` what the user wrote where a suite chose the method. `is_required`: the run ends where
     the purge is not proved. `label` distinguishes the steps from those of another purge in the
     plan.
 
@@ -52,7 +52,7 @@ def purge_steps(
     if rung == NONE:
         return (Purge(name="no purge: the drive as it is", rung=NONE, user_rung=NONE),)
     offer = sanitize_methods.choose(request.drive, rung, assumed_speed(request.drive), field)
-    steps = _steps(request, offer, asked_as or rung, samples, required, field)
+    steps = _steps(request, offer, asked_as or rung, samples, is_required, field)
     return tuple(replace(step, name=f"{step.name}, {label}") for step in steps) if label else steps
 
 
@@ -66,7 +66,7 @@ def _steps(
     offer: Offer,
     user_rung: str,
     samples: int,
-    required: bool,
+    is_required: bool,
     field: str,
     resumes: int | None = None,
 ) -> tuple[Step, ...]:
@@ -88,18 +88,18 @@ def _steps(
         samples=count,
         size=size,
     )
-    back = _read_back(count, size, required)
+    back = _read_back(count, size, is_required)
     return (mark, _purge(offer, user_rung, resumes), back)
 
 
-def _read_back(count: int, size: int, required: bool) -> ReadBack:
+def _read_back(count: int, size: int, is_required: bool) -> ReadBack:
     return ReadBack(
         name="read the places back",
         seconds=count / _SAMPLES_A_SECOND,
         bytes_read=count * size,
         samples=count,
         size=size,
-        required=required,
+        required=is_required,
     )
 
 
@@ -150,7 +150,7 @@ class Erase:
             reason = sanitize_methods.unusable(request.drive)
             if reason is not None:
                 raise BadInput(f"rung: {reason}", field="rung")
-            steps = purge_steps(request, rung, samples, required=True)
+            steps = purge_steps(request, rung, samples, is_required=True)
             others = why_not(request) if rung == AUTO else ()
             notes = (*(f"not {name}: {reason}" for name, reason in others), *of_password(steps))
         return Plan(
@@ -168,8 +168,8 @@ class Erase:
         step = next(step for step in plan.steps if isinstance(step, Purge))
         by_key = {item.key: item for item in figures}
         duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
-        proved = proof is not None and proof.state == "valid"
-        verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
+        is_proved = proof is not None and proof.state == "valid"
+        verdict = "pass" if is_proved else "fail" if proof is not None else "inconclusive"
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
             {"label": label, "value": item.value, "unit": item.unit, "reason": item.reason}
@@ -182,7 +182,7 @@ class Erase:
             "verdict": verdict,
             "verdicts": [{"name": "Erase", "state": verdict, "text": text}],
             "tables": [_table(proof)] if proof is not None else [],
-            "certificate": proved,
+            "certificate": is_proved,
         }
         return Result(figures=[], document=document)
 
@@ -224,8 +224,8 @@ def _starts_again(
     if rung.tool == "hdparm":
         return not sanitize_methods.is_locked(request.drive)
     if rung.name.startswith("sanitize"):
-        finished = purge["written"] and request.fact("sanitize_state") == "completed"
-        return not finished and sanitize_methods.unusable(request.drive) is None
+        is_finished = purge["written"] and request.fact("sanitize_state") == "completed"
+        return not is_finished and sanitize_methods.unusable(request.drive) is None
     return True
 
 

@@ -31,8 +31,8 @@ def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
     reason = _why_none(run)
     if reason is not None:
         raise BadInput(f"run {run['number']}: no certificate: {reason}", field="format")
-    conditions, purged = run["conditions"], run["conditions"]["purge"]
-    rung = sanitize_methods.find(purged["rung"])
+    conditions, purge = run["conditions"], run["conditions"]["purge"]
+    rung = sanitize_methods.find(purge["rung"])
     proof = next(item for item in run["results"] if item["test"] == MARKS_GONE)
     document = {
         "schema": SCHEMA,
@@ -46,11 +46,11 @@ def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
             "nist_sp_800_88": sanitize_methods.nist(
                 rung.name, rotational=_rotational(run["drive"])
             ),
-            "command": purged["command"],
-            "tool_output": purged["tool_output"],
+            "command": purge["command"],
+            "tool_output": purge["tool_output"],
             "leaves_out": rung.limit,
-            "seconds": purged["seconds"],
-            "goes_on_with_run": purged.get("resumes"),
+            "seconds": purge["seconds"],
+            "goes_on_with_run": purge.get("resumes"),
         },
         "verification": {
             "how": "marks of random data, one in each of as many equal parts of the drive, the "
@@ -65,7 +65,7 @@ def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
         "times": {"began_utc": run["created_utc"], "ended_utc": run["ended_utc"]},
         "tool_versions": {
             "benchstick": conditions["host"]["benchstick"],
-            "tool": purged["tool"],
+            "tool": purge["tool"],
             "kernel": conditions["host"]["kernel"],
         },
         "limitations": list(_IS_NOT),

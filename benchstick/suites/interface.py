@@ -102,7 +102,7 @@ class RecordSuite(Protocol):
         plan: Plan,
         figures: Sequence[Figure],
         drive: Mapping[str, Any],
-        recorded: Recorded,
+        record: Recorded,
     ) -> Result:
         """As `Suite.result`, with the record."""
 

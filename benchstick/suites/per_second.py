@@ -117,8 +117,8 @@ class BySecond:
         reason: str | None,
     ) -> Figure:
         test = self.step.test
-        measured = self.iops.detail if self.iops is not None else {}
-        own = {key: measured[key] for key in ("drive_state",) if key in measured}
+        iops_detail = self.iops.detail if self.iops is not None else {}
+        own = {key: iops_detail[key] for key in ("drive_state",) if key in iops_detail}
         rows = [(test, quantity, value, unit, {**detail, **own})]
         (figure,) = over_all_passes(test, rows, state, reason, self.step.direction)
         return figure

@@ -226,8 +226,8 @@ class _Wish:
         """The state of the drive after the test's own work."""
         if not self.fills:
             return block_device.NOT_MADE
-        filled = block_device.filled_text(self.fills, self.span, self.capacity)
-        return f"{filled}; then by the test itself, round by round"
+        fill_text = block_device.filled_text(self.fills, self.span, self.capacity)
+        return f"{fill_text}; then by the test itself, round by round"
 
     def label(self, block: int, mix: int, *, sequential: bool = False) -> str:
         """`RND4K 65:35 Q16T2`, or with `reduced` in front: it must not look like SNIA's result."""

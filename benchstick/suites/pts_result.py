@@ -110,10 +110,10 @@ def groups_of(plan: Plan, figures: Sequence[Figure]) -> list[Group]:
         own = [step for step in steps if step.round.group == name]
         tests = tuple(step for step in own if step.round.number == 1)
         writes = [step for step in tests if step.job.rw in ("write", "randwrite")]
-        tracked = next((step for step in writes if step.job.block == 4 * KIB), writes[-1])
+        tracked_step = next((step for step in writes if step.job.block == 4 * KIB), writes[-1])
         most = own[-1].round.number
-        values = tuple(_values(by_pass, tracked.test, quantity, most))
-        groups.append(Group(name, tests, tracked, most, values, unit, places))
+        values = tuple(_values(by_pass, tracked_step.test, quantity, most))
+        groups.append(Group(name, tests, tracked_step, most, values, unit, places))
     return groups
 
 
@@ -152,9 +152,9 @@ def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
 
 def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
     """Results over the window, tables, charts and verdicts of the test."""
-    called = method(str(plan.params["preset"]), plan.deviations)
+    method_name = method(str(plan.params["preset"]), plan.deviations)
     # The note of a valid result.
-    deviations = f"{called}: {NOT_CONFORMANT}" if plan.deviations else None
+    deviations = f"{method_name}: {NOT_CONFORMANT}" if plan.deviations else None
     test = str(plan.params["test"])
     by_pass = _by_pass(figures)
     groups = groups_of(plan, figures)
@@ -167,30 +167,30 @@ def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> R
             continue
         if test == "wsat":
             overall += _wsat_figures(group, by_pass, deviations)
-            tables.append(_wsat_table(group, by_pass, called))
-            charts += _wsat_charts(group, by_pass, called)
+            tables.append(_wsat_table(group, by_pass, method_name))
+            charts += _wsat_charts(group, by_pass, method_name)
             continue
         cells = {
             step.test: _cell(step, group, by_pass, deviations, physical) for step in group.tests
         }
         overall += [item for cell in cells.values() for item in cell]
         if test != "hir":
-            tables += _matrices(plan, group, cells, called, test)
-            charts += _cell_charts(group, cells, called, test)
-        tables.append(_evidence_table(group, called))
-        charts.insert(0, _evidence_chart(group, called))
+            tables += _matrices(plan, group, cells, method_name, test)
+            charts += _cell_charts(group, cells, method_name, test)
+        tables.append(_evidence_table(group, method_name))
+        charts.insert(0, _evidence_chart(group, method_name))
     if test == "hir" and groups and groups[0].values:
         rows = list(_waits(plan, groups[0], by_pass))
         overall += [item for row in rows for item in _wait_figures(row, deviations)]
-        tables.insert(0, _wait_table(rows, called))
-        charts += _wait_charts(rows, called)
+        tables.insert(0, _wait_table(rows, method_name))
+        charts += _wait_charts(rows, method_name)
     document = {
-        "headline": _headline(overall, groups, test, called),
-        "method": called,
+        "headline": _headline(overall, groups, test, method_name),
+        "method": method_name,
         "deviations": list(plan.deviations),
         "tables": tables,
         "charts": charts,
-        "text": "\n\n".join([called, *(table_text(table) for table in tables)]),
+        "text": "\n\n".join([method_name, *(table_text(table) for table in tables)]),
         "verdicts": [] if test == "wsat" else list(_verdicts(groups)),
         "steady": {group.name: group.steady.to_json() for group in groups if group.values},
     }
@@ -258,7 +258,7 @@ def _mix(step: Fio) -> int:
 
 
 def _matrices(
-    plan: Plan, group: Group, cells: Cells, called: str, test: str
+    plan: Plan, group: Group, cells: Cells, method_name: str, test: str
 ) -> Iterator[dict[str, Any]]:
     """The matrix of the test: a row for each block size, a column for each mix."""
     kinds = {
@@ -286,7 +286,7 @@ def _matrices(
             if isinstance(skip, Skip)
         ]
         yield {
-            "title": f"{called}: {what} by read:write, {_rounds_text(group)}",
+            "title": f"{method_name}: {what} by read:write, {_rounds_text(group)}",
             "columns": ["block", *(f"{mix}:{100 - mix}" for mix in mixes)],
             "rows": rows,
         }
@@ -299,14 +299,16 @@ def _rounds_text(group: Group) -> str:
     return f"rounds {first} to {last} ({phase})"
 
 
-def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator[dict[str, Any]]:
+def _cell_charts(
+    group: Group, cells: Cells, method_name: str, test: str
+) -> Iterator[dict[str, Any]]:
     """Lines over the block size, one for each mix."""
     if test == "throughput" or len({step.job.block for step in group.tests}) < 2:
         return
     quantity, unit, _ = _TRACKED[test]
     mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
     yield chart(
-        f"{called}: {'latency' if test == 'latency' else unit} by block size",
+        f"{method_name}: {'latency' if test == 'latency' else unit} by block size",
         axis("block", "B", "log2"),
         axis(unit, unit),
         [
@@ -326,15 +328,15 @@ def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator
 # ---- the evidence
 
 
-def _evidence_table(group: Group, called: str) -> dict[str, Any]:
+def _evidence_table(group: Group, method_name: str) -> dict[str, Any]:
     """The rounds of the window against both limits."""
     steady_state = group.steady
     window = steady_state.window
-    name = f"{called}: {group.tracked.test}, {group.unit}: steady state {steady_state.state}"
+    name = f"{method_name}: {group.tracked.test}, {group.unit}: steady state {steady_state.state}"
     columns = ["", group.unit, "of the mean", "best fit"]
     if window is None:
-        rows = [[f"round {at}", digits(value, group.places), "-", "-"]
-                for at, value in enumerate(group.values, 1)]  # fmt: skip
+        rows = [[f"round {index}", digits(value, group.places), "-", "-"]
+                for index, value in enumerate(group.values, 1)]  # fmt: skip
         return {"title": name, "columns": columns, "rows": rows}
     rows = [
         [
@@ -361,11 +363,11 @@ def _against(share: float, limit: float, met: bool) -> tuple[str, str]:
     return f"{100 * share:.2f} %", f"{'within' if met else 'above'} {100 * limit:.0f} %"
 
 
-def _evidence_chart(group: Group, called: str) -> dict[str, Any]:
+def _evidence_chart(group: Group, method_name: str) -> dict[str, Any]:
     """All rounds, with the window's average, its limits and its best straight line."""
     what = "latency" if group.unit == "us" else group.unit
     lines: dict[str, Sequence[tuple[float, float | None]]] = {
-        what: [(float(at), value) for at, value in enumerate(group.values, 1)]
+        what: [(float(index), value) for index, value in enumerate(group.values, 1)]
     }
     window = group.steady.window
     if window is not None:
@@ -379,7 +381,7 @@ def _evidence_chart(group: Group, called: str) -> dict[str, Any]:
             lines[name] = [(at, level) for at in ends]
         lines["best fit"] = list(zip(_rounds(window), window.line, strict=True))
     return chart(
-        f"{called}: {group.tracked.test} by round",
+        f"{method_name}: {group.tracked.test} by round",
         axis("round", ""),
         axis(what, group.unit),
         [curve(name, points, guide=name != what) for name, points in lines.items()],
@@ -446,12 +448,12 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     ]
 
 
-def _wsat_table(group: Group, by_pass: Figures, called: str) -> dict[str, Any]:
+def _wsat_table(group: Group, by_pass: Figures, method_name: str) -> dict[str, Any]:
     rows = _wsat_rows(group, by_pass)
     each = max(1, -(-len(rows) // _TABLE_ROWS))
     shown_rows = [row for row in rows if row[0] % each == 0 or row in (rows[0], rows[-1])]
     return {
-        "title": f"{called}: write saturation, {group.tracked.test}",
+        "title": f"{method_name}: write saturation, {group.tracked.test}",
         "columns": ["round", "minutes", "GB written", "IOPS", "latency us"],
         "rows": [
             [str(number), f"{seconds / 60:.1f}", f"{gb:.1f}", digits(iops), digits(us, 1)]
@@ -460,12 +462,12 @@ def _wsat_table(group: Group, by_pass: Figures, called: str) -> dict[str, Any]:
     }
 
 
-def _wsat_charts(group: Group, by_pass: Figures, called: str) -> Iterator[dict[str, Any]]:
+def _wsat_charts(group: Group, by_pass: Figures, method_name: str) -> Iterator[dict[str, Any]]:
     rows = _wsat_rows(group, by_pass)
     for x, at, unit in (("time", 1, "s"), ("written", 2, "GB")):
         for what, value, of in (("IOPS", 3, "IOPS"), ("latency", 4, "us")):
             yield chart(
-                f"{called}: write saturation, {what} by {x}",
+                f"{method_name}: write saturation, {what} by {x}",
                 axis(x, unit),
                 axis(what, of),
                 [curve(what, [(row[at], row[value]) for row in rows])],
@@ -503,23 +505,23 @@ def _iops(row: Mapping[str, Any], at: int) -> float | None:
 
 
 def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[Figure]:
-    for at, (step, speed, _) in enumerate(row["cells"]):
+    for index, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
         valid = speed.state == "valid"
         state, reason = row["group"] if valid else (speed.state, speed.reason)
         yield from over_all_passes(
-            step.test, [(step.test, IOPS, _iops(row, at), "IOPS", {"steady": row["base"]})],
+            step.test, [(step.test, IOPS, _iops(row, index), "IOPS", {"steady": row["base"]})],
             state, _joined(reason, deviations), step.direction,
         )  # fmt: skip
 
 
-def _wait_table(rows: Sequence[Mapping[str, Any]], called: str) -> dict[str, Any]:
+def _wait_table(rows: Sequence[Mapping[str, Any]], method_name: str) -> dict[str, Any]:
     def share(value: float | None, base: float | None) -> str:
         return "-" if value is None or not base else f"{100 * value / base:.1f} %"
 
     return {
-        "title": f"{called}: host idle recovery, IOPS while writing",
+        "title": f"{method_name}: host idle recovery, IOPS while writing",
         "columns": ["wait after each 5 s", "IOPS", "of steady state", "without wait after it",
                     "of steady state"],
         "rows": [
@@ -530,10 +532,10 @@ def _wait_table(rows: Sequence[Mapping[str, Any]], called: str) -> dict[str, Any
     }  # fmt: skip
 
 
-def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dict[str, Any]]:
+def _wait_charts(rows: Sequence[Mapping[str, Any]], method_name: str) -> Iterator[dict[str, Any]]:
     if rows:
         yield chart(
-            f"{called}: host idle recovery, IOPS by wait",
+            f"{method_name}: host idle recovery, IOPS by wait",
             axis("wait", "s"),
             axis("IOPS", "IOPS"),
             [
@@ -547,7 +549,7 @@ def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dic
 
 
 def _headline(
-    overall: Iterable[Figure], groups: Sequence[Group], test: str, called: str
+    overall: Iterable[Figure], groups: Sequence[Group], test: str, method_name: str
 ) -> list[dict[str, Any]]:
     """The main results of the test: the tracked test and all reads; for WSAT its first and last
     round."""
@@ -565,7 +567,7 @@ def _headline(
     items = [by_key[key] for key in keys if key in by_key]
     return [
         {
-            "label": f"{item.name} ({called})",
+            "label": f"{item.name} ({method_name})",
             "value": round_value(item.value, item.unit),
             "unit": item.unit,
             "state": item.state,

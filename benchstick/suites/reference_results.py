@@ -87,8 +87,8 @@ def _toml(text: str, where: str) -> list[Reference]:
         return line_of(text, name, table=table, number=at)
 
     records = [
-        (at, {OLD_NAMES.get(name, name): value for name, value in {**for_all, **item}.items()})
-        for at, item in enumerate(tables)
+        (index, {OLD_NAMES.get(name, name): value for name, value in {**for_all, **item}.items()})
+        for index, item in enumerate(tables)
     ]
     return _all(records, where, line)
 
@@ -102,15 +102,17 @@ def _all(
     record's first line for None."""
     references: list[Reference] = []
     indexes: dict[tuple[str, ...], int] = {}
-    for at, (_, record) in enumerate(records):
+    for index, (_, record) in enumerate(records):
         for name in record:
             if name not in FIELDS:
-                wrong(where, line(at, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
-        reference = _reference(record, where, functools.partial(line, at))
+                wrong(where, line(index, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
+        reference = _reference(record, where, functools.partial(line, index))
         key = (reference.drive, reference.suite, reference.result, reference.unit, reference.source)
         if key in indexes:
-            wrong(where, line(at, None), f"the same result as on line {line(indexes[key], None)}")
-        indexes[key] = at
+            wrong(
+                where, line(index, None), f"the same result as on line {line(indexes[key], None)}"
+            )
+        indexes[key] = index
         references.append(reference)
     return references
 

@@ -206,10 +206,8 @@ def matching(sheets: Sequence[Sheet], model: str, capacity: Any) -> Sheet | None
     fitting = [sheet for sheet in sheets if _fits(sheet, model, capacity)]
     if not fitting:
         return None
-    ranked = [
-        (sheet.capacity is not None, len(sheet.model), at) for at, sheet in enumerate(fitting)
-    ]
-    return fitting[max(ranked)[2]]
+    ranks = [(sheet.capacity is not None, len(sheet.model), at) for at, sheet in enumerate(fitting)]
+    return fitting[max(ranks)[2]]
 
 
 def _fits(sheet: Sheet, model: str, capacity: Any) -> bool:
@@ -238,28 +236,28 @@ def suites_of(sheet: Sheet) -> list[str]:
 def beside(
     sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Each specification of a suite's results, compared with a run: `result`, `unit`, `claimed`,
-    `measured` (None with the reason in `reason`), `percent` of the specification, `better`."""
+    """Each specification of a suite's results, compared with a run: `result`, `unit`, `claim`,
+    `value` (None with the reason in `reason`), `percent` of the specification, `better`."""
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item in figures:
         if item["pass"] is None:
             by_name.setdefault((item["name"], item["unit"]), item)
-    for names, unit, claimed in _claimed(sheet, suite):
+    for names, unit, claim in _claimed(sheet, suite):
         name = next((name for name in names if (name, unit) in by_name), names[0])
         figure = by_name.get((name, unit))
-        measured: float | None = None
+        value: float | None = None
         reason: str | None = "not measured in this run"
         if figure is not None:
             good = figure["state"] == "valid" and figure["value"] is not None
-            measured, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
+            value, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
         yield {
             "suite": suite,
             "result": name,
             "unit": unit,
             "better": better(unit, name),
-            "claimed": claimed,
-            "measured": measured,
-            "percent": None if measured is None else round(100 * measured / claimed, 1),
+            "claimed": claim,
+            "measured": value,
+            "percent": None if value is None else round(100 * value / claim, 1),
             "reason": reason,
         }
 

@@ -88,13 +88,13 @@ class Sustained:
         plan: Plan,
         figures: Sequence[Figure],
         drive: Mapping[str, Any],
-        recorded: Recorded,
+        record: Recorded,
     ) -> Result:
         """Mean, slowest part, knees, slow-downs and recovery, of what was written so far."""
         parts = _part_figures(plan, figures)
-        series = fill_series(plan, figures, recorded.samples)
+        series = fill_series(plan, figures, record.samples)
         knees = find_knees(series, ends_whole=True)
-        slow = find_slow_downs(series, recorded.temperatures, ends_whole=True)
+        slow = find_slow_downs(series, record.temperatures, ends_whole=True)
         folding = find_folding(series, knees, slow)
         recovery = _recovery(plan, figures, knees)
         overall = _overall(parts, len(_parts(plan)), knees, slow)
@@ -107,7 +107,7 @@ class Sustained:
             "slow_downs": slow.to_json(),
             "folding": folding.to_json(),
             "recovery": None if recovery is None else recovery.to_json(),
-            "charts": list(charts(series, knees, slow, recorded.temperatures)),
+            "charts": list(charts(series, knees, slow, record.temperatures)),
         }
         events = [(slow.state, slow.text)] if slow.state in ("slowdown", "throttling") else []
         return Result(figures=overall, document=document, events=events)
@@ -218,8 +218,8 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     part = wish.span // wish.block // count * wish.block
     for number in range(1, count + 1):
         begin = part * (number - 1)
-        moved = wish.span - begin if number == count else part
-        yield _write(wish, f"part {number} of {count}", begin, moved, speed)
+        byte_count = wish.span - begin if number == count else part
+        yield _write(wish, f"part {number} of {count}", begin, byte_count, speed)
         if number < count:
             yield Idle(name=f"pause after part {number}", seconds=wish.pause, temperature=True)
     # Long enough for the sample in which the last part ended.
@@ -231,15 +231,15 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), drive_state=state)
 
 
-def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fio:
+def _write(wish: _Wish, label: str, offset: int, byte_count: int, speed: float) -> Fio:
     return Fio(
         name=label,
-        seconds=moved / speed,
-        bytes_written=moved,
+        seconds=byte_count / speed,
+        bytes_written=byte_count,
         destroys=True,
         test=label,
         job=Job(rw="write", block=wish.block, depth=wish.depth, threads=1, runtime=None),
-        span=Span(size=moved, offset=offset),
+        span=Span(size=byte_count, offset=offset),
         pass_no=1,
     )
 
@@ -303,11 +303,11 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
 def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleRecovery | None:
     """How much came back; None when the plan has no bursts."""
     by_key = {item.key: item for item in figures if item.pass_no is not None}
-    bursts, planned = [], False
+    bursts, is_planned = [], False
     for rest, step in zip(plan.steps, plan.steps[1:], strict=False):
         if not step.name.startswith("burst "):
             continue
-        planned = True
+        is_planned = True
         figure = by_key.get((step.name, SPEED))
         if figure is None:
             continue
@@ -320,7 +320,7 @@ def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleR
                 None if figure.state == "valid" else str(figure.reason),
             )
         )
-    if not planned:
+    if not is_planned:
         return None
     return judge_recovery(
         bursts,
@@ -331,24 +331,24 @@ def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleR
 
 
 def _overall(
-    parts: Sequence[Figure], planned: int, knees: CacheKnees, slow: SlowDowns
+    parts: Sequence[Figure], planned_count: int, knees: CacheKnees, slow: SlowDowns
 ) -> list[Figure]:
-    """The results over the whole fill, or over those of its `planned` parts that were written."""
+    """The results over the whole fill, or over those of its parts that were written."""
     if not parts:
         return []
     valid = [item for item in parts if item.state == "valid"]
     state, reason = "valid", of_fewer(parts)
     if not valid:
         state, reason = str(parts[0].state), parts[0].reason
-    if len(parts) < planned:
-        gap = f"only {len(parts)} of {planned} parts were written"
+    if len(parts) < planned_count:
+        gap = f"only {len(parts)} of {planned_count} parts were written"
         reason = f"{gap}; {reason}" if reason else gap
-    moved = sum(item.detail["totals"]["write_bytes"] for item in valid)
+    byte_count = sum(item.detail["totals"]["write_bytes"] for item in valid)
     seconds = sum(item.detail["totals"]["seconds"] for item in valid)
     speeds = [item.value for item in valid if item.value is not None]
     rows: list[Row] = [
-        (SUSTAINED, SPEED, moved / seconds / 1e6 if seconds else None, "MB/s",
-         {"bytes": moved, "seconds": seconds, "parts": speeds}),
+        (SUSTAINED, SPEED, byte_count / seconds / 1e6 if seconds else None, "MB/s",
+         {"bytes": byte_count, "seconds": seconds, "parts": speeds}),
         ("slowest part", SPEED, min(speeds, default=None), "MB/s", {}),
     ]  # fmt: skip
     for number, knee in enumerate(knees.knees, 1):

@@ -53,13 +53,13 @@ def _stretches(series: Sequence[Interval]) -> Iterator[_Stretch]:
 def _stretch(part: Sequence[tuple[float, Interval]]) -> _Stretch:
     intervals = [interval for _, interval in part]
     speeds = [interval.moved / interval.seconds / 1e6 for interval in intervals]
-    moved = sum(interval.moved for interval in intervals)
+    byte_count = sum(interval.moved for interval in intervals)
     return _Stretch(
         start=intervals[0].total - intervals[0].moved,
         end=intervals[-1].total,
         t0=part[0][0] - intervals[0].seconds,
         t1=part[-1][0],
-        mbps=moved / sum(interval.seconds for interval in intervals) / 1e6,
+        mbps=byte_count / sum(interval.seconds for interval in intervals) / 1e6,
         low=min(speeds),
         high=max(speeds),
     )
@@ -77,9 +77,9 @@ def charts(
     if not stretches:
         return
     # A band only where a stretch is more than a second.
-    banded = len(series) > len(stretches)
+    has_band = len(series) > len(stretches)
     speed = axis("speed", "MB/s")
-    band = [(item.low, item.high) for item in stretches] if banded else None
+    band = [(item.low, item.high) for item in stretches] if has_band else None
     places = [((item.start + item.end) / 2e9, item.mbps) for item in stretches]
     yield chart(
         "Speed by position",
@@ -91,7 +91,7 @@ def charts(
     )
     begin, end = stretches[0].t0, stretches[-1].t1
     readings = [(t, celsius) for t, celsius in temperatures if t <= end + END_IDLE]
-    lines = [_by_time(stretches, banded)]
+    lines = [_by_time(stretches, has_band)]
     if any(celsius is not None for _, celsius in readings):
         lines.append(curve("temperature", readings, on="y2"))
     yield chart(
@@ -105,7 +105,7 @@ def charts(
     )
 
 
-def _by_time(stretches: Sequence[_Stretch], banded: bool) -> dict[str, Any]:
+def _by_time(stretches: Sequence[_Stretch], has_band: bool) -> dict[str, Any]:
     """The speed by time, broken at each pause."""
     points: list[tuple[float, float | None]] = []
     band: list[tuple[float | None, float | None]] = []
@@ -115,7 +115,7 @@ def _by_time(stretches: Sequence[_Stretch], banded: bool) -> dict[str, Any]:
             band.append((None, None))
         points.append(((item.t0 + item.t1) / 2, item.mbps))
         band.append((item.low, item.high))
-    return line("write", points, band=band if banded else None)
+    return line("write", points, band=band if has_band else None)
 
 
 def _time_marks(knees: CacheKnees, slow: SlowDowns) -> list[dict[str, Any]]:

@@ -102,10 +102,10 @@ def of_buildroot(info: Mapping[str, Any], kernel: str) -> list[dict[str, Any]]:
 def own() -> list[dict[str, Any]]:
     """Benchstick itself and its front-end library."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    stated = project.get("license")
+    licence = project.get("license")
     front_end = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["dependencies"]
     return [
-        package("benchstick", project["version"], stated if isinstance(stated, str) else None),
+        package("benchstick", project["version"], licence if isinstance(licence, str) else None),
         package("uPlot", front_end["uplot"], "MIT"),
     ]
 
@@ -113,14 +113,14 @@ def own() -> list[dict[str, Any]]:
 def document(packages: list[dict[str, Any]], seconds: int) -> dict[str, Any]:
     """The SPDX document; `seconds` is its date."""
     version = packages[0]["versionInfo"]
-    created = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    creation_time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     spdx_doc = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": f"benchstick-{version}",
         "creationInfo": {
-            "created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "created": creation_time.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "creators": [f"Tool: benchstick-licences-{version}"],
             "comment": "licenseComments has Buildroot's own wording; licenseDeclared is that in "
             "SPDX's terms where it is certain, for the whole package, not each of its files.",

@@ -69,7 +69,7 @@ class Progress:
         self.packages = packages
         self.todo = [name for name in packages if name not in built]
         self.current = ""
-        self.finished: list[str] = []
+        self.finished_packages: list[str] = []
         self.began = now
 
     def line(self, text: str, now: float) -> str | None:
@@ -78,20 +78,25 @@ class Progress:
         if match is None or match[1] in (None, self.current) or match[1] not in self.packages:
             return None
         if self.current:
-            self.finished.append(self.current)
+            self.finished_packages.append(self.current)
         self.current = str(match[1])
         return self.describe(now)
 
     def describe(self, now: float) -> str:
-        passed = now - self.began
-        behind = sum(weight(name) for name in self.finished)
-        ahead = sum(weight(name) for name in self.todo if name not in self.finished)
+        seconds = now - self.began
+        behind = sum(weight(name) for name in self.finished_packages)
+        ahead = sum(weight(name) for name in self.todo if name not in self.finished_packages)
         # Two minutes' worth of the table's own pace keep the first estimates sane.
-        pace = (passed + 120) / (behind + 120)
-        number = len(self.packages) - len(self.todo) + len(set(self.finished) & set(self.todo)) + 1
+        pace = (seconds + 120) / (behind + 120)
+        number = (
+            len(self.packages)
+            - len(self.todo)
+            + len(set(self.finished_packages) & set(self.todo))
+            + 1
+        )
         return (
             f"benchstick: {min(number, len(self.packages))} of {len(self.packages)}: "
-            f"{self.current}; {minutes(passed)} so far, about {minutes(ahead * pace)} to go"
+            f"{self.current}; {minutes(seconds)} so far, about {minutes(ahead * pace)} to go"
         )
 
 

@@ -125,10 +125,10 @@ def params(**values: object) -> list[str]:
 
 def run(bench: Bench, *words: str, code: int = 0) -> str:
     """Run a command that must end with this exit code; its output."""
-    finished = bench.run(*words, timeout=900)
-    print(finished.returncode, " ".join(words), flush=True)
-    assert finished.returncode == code, finished.stderr
-    return finished.stdout
+    result = bench.run(*words, timeout=900)
+    print(result.returncode, " ".join(words), flush=True)
+    assert result.returncode == code, result.stderr
+    return result.stdout
 
 
 def prepare(root: Path) -> Bench:

@@ -217,9 +217,9 @@ def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench
         ({"recipe": "wrong"}, "wrong.toml:1: 'speed'"),
         ({"recipe": "/etc/hostname"}, "no such file"),
     ):
-        refused = ask_for_test(bench, **changes)
-        assert refused["state"] == "refused"
-        assert message in json.loads(refused["answer_json"])["error"]["message"]
+        refusal = ask_for_test(bench, **changes)
+        assert refusal["state"] == "refused"
+        assert message in json.loads(refusal["answer_json"])["error"]["message"]
     assert verdicts_of(bench) == []
     assert ask_for_test(bench, erase="practice")["state"] == "done"
     assert (

@@ -126,13 +126,13 @@ def test_of_two_sticks_the_booted_one_gives_the_store(folder: Path) -> None:
         stick(folder, {CONFIG: f"set stick_id={one}\n"}, name="a") as first,
         stick(folder, {CONFIG: f"set stick_id={two}\n"}, name="b") as second,
     ):
-        untouched = second.table()
+        table_before = second.table()
         document = started(first.machine(one, second))
         assert document["stick"]["path"] == first.node
         assert document["persistent"]
         assert [other["id"] for other in document["other_sticks"]] == [two]
         assert "More than one stick" in " ".join(state.notices(document))
-        assert second.table() == untouched
+        assert second.table() == table_before
 
 
 @pytest.mark.parametrize(
@@ -322,12 +322,12 @@ def test_when_the_stick_is_pulled_the_bench_continues_in_ram(folder: Path) -> No
         document = started(machine)
         assert not go_on_in_ram(machine), "it is there"
         (paths.data_folder() / "kept").write_text("on the stick")
-        with subprocess.Popen(["sleep", "60"]) as served:
-            web_address.publish(web_address.Page(served.pid, "::", 80, None))
+        with subprocess.Popen(["sleep", "60"]) as process:
+            web_address.publish(web_address.Page(process.pid, "::", 80, None))
             # Another disk under the same name, as after pulling it and plugging it in again.
             state.write({**document, "stick": {**document["stick"], "diskseq": -1}})
             assert go_on_in_ram(machine)
-            assert served.wait(timeout=60) == -signal.SIGTERM, "the page is started anew"
+            assert process.wait(timeout=60) == -signal.SIGTERM, "the page is started anew"
         assert call("findmnt", "-no", "FSTYPE", "--mountpoint", paths.data_folder()) == "tmpfs"
         assert not (paths.data_folder() / "kept").exists()
         assert subprocess.run(["mountpoint", "-q", boot_folder()]).returncode != 0

@@ -27,8 +27,8 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
     assert (document["state"], document["exit_code"]) == ("done", 0)
     assert {item["state"] for item in document["results"]} == {"valid"}
     figures = by_pass(document)
-    planned = {s["name"]: s for s in document["plan"]["steps"]}
-    for test, step in planned.items():
+    step_plans = {s["name"]: s for s in document["plan"]["steps"]}
+    for test, step in step_plans.items():
         if step["kind"] not in ("fio", "copy-within") or step.get("counted") is False:
             continue
         detail = figures[test, 1]["detail"]
@@ -43,19 +43,19 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
             )  # fmt: skip
         if step["kind"] == "fio":
             assert totals["read_bytes"] + totals["write_bytes"] == totals["ios"] * step["block"]
-    sizes = {name: planned[name]["block"] for name in ("Seq write", "4K read", "Acc.time write")}
+    sizes = {name: step_plans[name]["block"] for name in ("Seq write", "4K read", "Acc.time write")}
     assert sizes == {"Seq write": 16 * MIB, "4K read": 4096, "Acc.time write": 512}
-    assert len([name for name in planned if name.startswith("Compression")]) == 22
+    assert len([name for name in step_plans if name.startswith("Compression")]) == 22
     many = command_of(bench, document, "4K-64Thrd write")
     assert {"--numjobs=64", "--iodepth=1", f"--size={MIB}"} <= set(many)
     assert any(word.endswith("benchstick.test.$jobnum") for word in many)
-    speeds = {name: figures[name, 1]["value"] * 1e6 / MIB for name in planned
+    speeds = {name: figures[name, 1]["value"] * 1e6 / MIB for name in step_plans
               if (name, 1) in figures}  # fmt: skip
     read = 0.1 * speeds["Seq read"] + speeds["4K read"] + speeds["4K-64Thrd read"]
     assert figures["Score read", None]["value"] == round(read)
     assert len(document["result"]["charts"][0]["series"][0]["points"]) == 11
-    compared = [s["detail"]["compared"] for s in document["steps"] if s["kind"] == "verify"]
-    assert compared == ["equal"] * 3
+    comparisons = [s["detail"]["compared"] for s in document["steps"] if s["kind"] == "verify"]
+    assert comparisons == ["equal"] * 3
     assert mounts_below(bench.root) == []
 
 

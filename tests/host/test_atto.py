@@ -22,11 +22,11 @@ def test_each_size_moves_the_length_once_and_nothing_else(own_bench: Bench) -> N
     )  # fmt: skip
     assert (document["state"], document["exit_code"]) == ("done", 0)
     figures = {(item["name"], item["pass"]): item for item in document["results"]}
-    planned = [s for s in document["plan"]["steps"] if s["kind"] == "fio" and s["counted"]]
-    assert [(s["block"], s["rw"]) for s in planned] == [
+    step_plans = [s for s in document["plan"]["steps"] if s["kind"] == "fio" and s["counted"]]
+    assert [(s["block"], s["rw"]) for s in step_plans] == [
         (size, way) for size in (512, 4096, 48 << 10, MIB) for way in ("write", "read")
     ]
-    for step in planned:
+    for step in step_plans:
         figure = figures[step["test"], 1]
         assert figure["state"] == "valid", figure["reason"]
         counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
@@ -37,7 +37,7 @@ def test_each_size_moves_the_length_once_and_nothing_else(own_bench: Bench) -> N
         assert figures[step["test"], None]["value"] == pytest.approx(figure["value"])
         assert figures[f"{step['test']} latency p99.9", 1]["value"] > 0
     # 21 I/Os of 48 KiB are a little less than the length.
-    assert next(s["bytes_written"] for s in planned if s["block"] == 48 << 10) == 21 * (48 << 10)
+    assert next(s["bytes_written"] for s in step_plans if s["block"] == 48 << 10) == 21 * (48 << 10)
     speed = document["result"]["charts"][0]["series"]
     assert [line["name"] for line in speed] == ["write", "read"]
     assert [point[0] for point in speed[0]["points"]] == [512, 4096, 48 << 10, MIB]
@@ -59,9 +59,9 @@ def test_512_bytes_on_a_4kn_drive_are_skipped_with_the_reason(own_bench: Bench) 
                             "--param", "length=1MiB")
     )  # fmt: skip
     assert document["drive"]["logical_sector"]["value"] == 4096
-    skipped = [item for item in document["results"] if item["state"] == "skipped"]
-    assert {item["name"] for item in skipped if item["pass"]} == {"512 B write", "512 B read"}
-    assert "logical blocks of 4 KiB" in skipped[0]["reason"]
+    skips = [item for item in document["results"] if item["state"] == "skipped"]
+    assert {item["name"] for item in skips if item["pass"]} == {"512 B write", "512 B read"}
+    assert "logical blocks of 4 KiB" in skips[0]["reason"]
     states = [s["state"] for s in document["steps"] if s["name"].startswith("512 B")]
     assert states == ["skipped", "skipped"]
     valid = {item["name"] for item in document["results"] if item["state"] == "valid"}

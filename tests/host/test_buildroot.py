@@ -33,12 +33,12 @@ def release(tmp_path: Path) -> Iterator[tuple[str, str]]:
     (tree / "package").mkdir(parents=True)
     (tree / "package/Makefile.in").write_text("# here\n")
     (tree / "Makefile").write_text(f"export BR2_VERSION := {VERSION}\n")
-    served = tmp_path / "served"
-    served.mkdir()
-    with tarfile.open(served / f"{NAME}.tar.xz", "w:xz") as tarball:
+    web_folder = tmp_path / "served"
+    web_folder.mkdir()
+    with tarfile.open(web_folder / f"{NAME}.tar.xz", "w:xz") as tarball:
         tarball.add(tree, NAME)
-    sha256 = hashlib.sha256((served / f"{NAME}.tar.xz").read_bytes()).hexdigest()
-    handler = functools.partial(Quiet, directory=str(served))
+    sha256 = hashlib.sha256((web_folder / f"{NAME}.tar.xz").read_bytes()).hexdigest()
+    handler = functools.partial(Quiet, directory=str(web_folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -134,8 +134,8 @@ def test_read_back_into_memory(tmp_path: Path, target: Path) -> None:
         back = copy_tree(ram / "tree", target)
         assert back.errors == {}
         assert snapshot(target) == snapshot(source)
-        discarded = read_back(target)
-        assert discarded.bytes == report.bytes and discarded.errors == {}
+        read_back_report = read_back(target)
+        assert read_back_report.bytes == report.bytes and read_back_report.errors == {}
     finally:
         call("umount", str(ram))
 
@@ -189,15 +189,15 @@ def test_without_mirror_extras_stay(tmp_path: Path, on_ext4: Path) -> None:
     assert report.files.extras == 0 and report.files.copied == 52
 
 
-@pytest.mark.parametrize(("apart", "copied"), [(2.0, 0), (2.5, 1)])
-def test_slack_as_on_fat(tmp_path: Path, on_ext4: Path, apart: float, copied: int) -> None:
+@pytest.mark.parametrize(("apart", "copied_count"), [(2.0, 0), (2.5, 1)])
+def test_slack_as_on_fat(tmp_path: Path, on_ext4: Path, apart: float, copied_count: int) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "file").write_bytes(b"same size")
     copy_tree(source, on_ext4)
     moment = (source / "file").stat().st_mtime_ns
     os.utime(on_ext4 / "file", ns=(moment, moment + int(apart * 1e9)))
-    assert copy_tree(source, on_ext4, mtime_slack=2.0).files.copied == copied
+    assert copy_tree(source, on_ext4, mtime_slack=2.0).files.copied == copied_count
 
 
 def test_times_differing_by_a_second_are_copied(tmp_path: Path, on_ext4: Path) -> None:
@@ -228,12 +228,12 @@ def test_bytes_really_are_direct(tmp_path: Path, on_ext4: Path) -> None:
         (source / f"f{i}").write_bytes(os.urandom(4 * MIB + 1000))
     before = count_written_bytes(on_ext4.parent)
     report = copy_tree(source, on_ext4)
-    moved = count_written_bytes(on_ext4.parent) - before
+    byte_count = count_written_bytes(on_ext4.parent) - before
     assert report.tail_bytes == 8 * 1000
     assert report.direct_bytes == 32 * MIB and report.fallback_bytes == 0
     assert report.cached_bytes == 8 * 4096, "only the tails are in the page cache"
     assert report.buffered_bytes() == 0
-    assert report.bytes <= moved <= report.bytes * 1.03 + 8 * 65536
+    assert report.bytes <= byte_count <= report.bytes * 1.03 + 8 * 65536
 
 
 @pytest.mark.usefixtures("page_cache")
@@ -356,10 +356,10 @@ def test_a_bind_mount_in_the_target_is_not_emptied(on_ext4: Path) -> None:
     call("mount", "--bind", str(photos), str(point))
     try:
         for _ in range(2):
-            with pytest.raises(BadInput) as refused:
+            with pytest.raises(BadInput) as refusal:
                 empty_folder(target)
             assert (photos / "a.jpg").read_bytes() == b"x"
-            assert "a folder is mounted here: not removed" in refused.value.message
+            assert "a folder is mounted here: not removed" in refusal.value.message
     finally:
         call("umount", str(point))
     empty_folder(target)
@@ -455,7 +455,7 @@ def test_full_in_the_middle(tmp_path: Path, on_ext4: Path, monkeypatch: pytest.M
         (source / f"f{i:03d}").write_bytes(os.urandom(4 * MIB))
     from benchstick.engine.copier import copy
 
-    monkeypatch.setattr(copy._Copy, "_room", lambda self, needed: None)
+    monkeypatch.setattr(copy._Copy, "_room", lambda self, byte_count: None)
     with pytest.raises(TargetFull, match=r"ext4 at .* is full after \d+ of 419430400") as caught:
         copy_tree(source, on_ext4)
     report = caught.value.report

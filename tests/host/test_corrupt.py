@@ -51,8 +51,8 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
     assert "data corrupt" in page.lower() and victim.name in page
     pack = tmp_path / "run.zip"
     bench.run("export", number, "--format", "bundle", "--output", str(pack))
-    with zipfile.ZipFile(pack) as packed:
-        assert json.loads(packed.read("run.json"))["state"] == "corrupt"
+    with zipfile.ZipFile(pack) as archive:
+        assert json.loads(archive.read("run.json"))["state"] == "corrupt"
     folder = tmp_path / "charts"
     bench.run("export", number, "--format", "svg", "--output", str(folder))
     charts = list(folder.glob("*.svg"))

@@ -47,8 +47,8 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         states = [answer["state"] for answer in answers]
         assert states == ["done", "done", "refused"]
         assert barcode_scans.waiting(db) == Ticket(asset="A-1", operator="anna")
-        dropped = agent_requests.add_request(db, "scan", {"drop": True})
-        wait_for(lambda: agent_requests.answer_of(db, dropped))
+        drop_request = agent_requests.add_request(db, "scan", {"drop": True})
+        wait_for(lambda: agent_requests.answer_of(db, drop_request))
         assert barcode_scans.waiting(db) == Ticket()
         wait_for(lambda: webhook_outbox.list_letters(db)["waiting"] == 0)
         assert receiver.received_keys() == ["from before", "from before"]

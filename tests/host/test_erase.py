@@ -57,8 +57,8 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     figures = {item["name"]: item for item in document["results"]}
     assert figures["marks gone"]["value"] == 100
     capacity = document["drive"]["identity"]["capacity"]
-    discarded = figures["purge time"]["detail"]["counters"]["discard_bytes"]
-    assert discarded == capacity
+    discarded_bytes = figures["purge time"]["detail"]["counters"]["discard_bytes"]
+    assert discarded_bytes == capacity
     assert document["result"]["verdict"] == "pass"
     number = str(document["number"])
     certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)
@@ -86,9 +86,9 @@ def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> Non
     assert "not proved" in document["conditions"]["state"]
     assert document["result"]["verdict"] == "fail"
     number = str(document["number"])
-    refused = bench.run("export", number, "--format", "certificate")
-    assert refused.returncode == 2
-    assert "no certificate" in refused.stderr
+    refusal = bench.run("export", number, "--format", "certificate")
+    assert refusal.returncode == 2
+    assert "no certificate" in refusal.stderr
 
 
 def live(bench: Bench) -> dict[str, Any]:

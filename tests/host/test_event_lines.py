@@ -35,16 +35,16 @@ class Receiver:
         path.unlink(missing_ok=True)
         path.symlink_to(os.ttyname(near))
         self.near: int | None = near
-        self._received = b""
+        self._buffer = b""
 
     def lines(self) -> list[str]:
         """What has come so far."""
         while select.select([self.master], [], [], 0)[0]:
             try:
-                self._received += os.read(self.master, 65536)
+                self._buffer += os.read(self.master, 65536)
             except OSError:
                 break
-        return self._received.decode("ascii").split("\r\n")[:-1]
+        return self._buffer.decode("ascii").split("\r\n")[:-1]
 
     def close(self) -> None:
         """The line goes away, as a USB adapter that is pulled."""

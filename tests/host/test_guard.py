@@ -95,14 +95,14 @@ def test_the_state_is_evaluated_again(drive: Drive, home: Path) -> None:
 
 
 def test_protected_and_locked_are_refused_before_anything(drive: Drive, home: Path) -> None:
-    protected = replace(drive, guard=Guard(GuardState.PROTECTED, "mounted at /"))
+    protected_drive = replace(drive, guard=Guard(GuardState.PROTECTED, "mounted at /"))
     with pytest.raises(Refused, match="mounted at /"):
-        hold(protected, erase="practice", unlock="practice", destructive=True, home=home)
-    locked = replace(drive, guard=Guard(GuardState.LOCKED, "internal"))
+        hold(protected_drive, erase="practice", unlock="practice", destructive=True, home=home)
+    locked_drive = replace(drive, guard=Guard(GuardState.LOCKED, "internal"))
     with pytest.raises(Refused, match=r"locked: internal.*--unlock practice"):
-        hold(locked, erase="practice", destructive=True, home=home)
+        hold(locked_drive, erase="practice", destructive=True, home=home)
     with hold(
-        locked, erase="practice", unlock="practice", destructive=True, home=home
+        locked_drive, erase="practice", unlock="practice", destructive=True, home=home
     ) as drive_hold:
         assert drive_hold.drive.guard.state == "free"
 

@@ -31,8 +31,8 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in COPIED:
-            ignored = shutil.ignore_patterns("__pycache__", "hardware", "*_recordings", "vendor")
-            shutil.copytree(CLONE / name, root / name, ignore=ignored)
+            ignore = shutil.ignore_patterns("__pycache__", "hardware", "*_recordings", "vendor")
+            shutil.copytree(CLONE / name, root / name, ignore=ignore)
         shutil.copy(CLONE / "pyproject.toml", root)
 
     def run(self, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -106,8 +106,8 @@ def test_the_commands_of_the_page_make_a_suite_that_runs(
     single = {item["name"]: item for item in document["results"] if item["pass"] == 1}
     for way in ("write", "read"):
         assert single[way]["state"] == "valid", single[way]["reason"]
-        counted = single[way]["detail"]["counters"][f"{way}_bytes"]
-        assert 16 * MIB <= counted <= 1.03 * 16 * MIB + 65536
+        counted_bytes = single[way]["detail"]["counters"][f"{way}_bytes"]
+        assert 16 * MIB <= counted_bytes <= 1.03 * 16 * MIB + 65536
     assert document["result"]["headline"][0]["value"] == pytest.approx(single["write"]["value"])
 
 
@@ -126,10 +126,10 @@ def test_what_is_made_passes_its_test_and_the_linters(copy: Copy) -> None:
                     "tests/host/test_bad_input.py::test_one_line_and_nothing_written[qd2]",
                     )  # fmt: skip
     assert result.returncode == 0, result.stdout
-    passed = re.search(r"(\d+) passed", result.stdout)
+    match = re.search(r"(\d+) passed", result.stdout)
     # Ten of each suite, besides those of the others.
-    assert passed is not None
-    assert int(passed[1]) > 10 * len(names)
+    assert match is not None
+    assert int(match[1]) > 10 * len(names)
     result = copy.run("ruff", "check", "--no-cache", *modules, REGISTRY)
     assert result.returncode == 0, result.stdout
     result = copy.run("ruff", "format", "--check", "--no-cache", *modules, REGISTRY)

@@ -143,10 +143,10 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     assert conversions(page) <= most(CDM)
     assert conversions(csv_rows) <= most(CDM)
     # No other form is on the way, and the run reads no result back before it is complete.
-    assert set(follower.returned) == all_forms(CDM)
+    assert set(follower.returned_forms) == all_forms(CDM)
     order = [call.function for call in follower.calls]
-    stored, read = "store.run_writer.RunRecord.figures", "store.run_reader.figures_of"
-    assert order.index(stored) < order.index(read)
+    store_path, read = "store.run_writer.RunRecord.figures", "store.run_reader.figures_of"
+    assert order.index(store_path) < order.index(read)
     # Documents are written of results, and never read by the run.
     assert order.index(read) < order.index(to_document)
     assert "plan.figure.figure_of" not in follower.counts
@@ -155,13 +155,13 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     stack = next(stack for command, stack in follower.stacks if "--rw=write" in command)
     stack = stack[stack.index(hops[0]) :]
     modules = [name.rsplit(".", 2 if name.split(".")[-2][0].isupper() else 1)[0] for name in stack]
-    entered = [name for at, name in enumerate(stack) if not at or modules[at] != modules[at - 1]]
-    assert entered == hops
+    entries = [name for at, name in enumerate(stack) if not at or modules[at] != modules[at - 1]]
+    assert entries == hops
     assert len(hops) <= most(DRIVE)
     # With the lock held: one scan and one check.
     of_hold = [name for name in order if name in hold]
-    locked = of_hold.index("drives.guard._lock_file")
-    assert of_hold[locked + 1 : of_hold.index("drives.guard._check_medium")] == LOCKED
+    lock_index = of_hold.index("drives.guard._lock_file")
+    assert of_hold[lock_index + 1 : of_hold.index("drives.guard._check_medium")] == LOCKED
     for name in ("drives.guard._fresh", "drives.guard._check_guard"):
         assert f"`{name}`" in section(DRIVE)
 
@@ -190,12 +190,12 @@ unit = "MB/s"
 def test_a_limit_takes_the_listed_path(
     own: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, file, followed = rows_of(LIMIT), tmp_path / "my.toml", tmp_path / "followed.json"
+    rows, file, trace_file = rows_of(LIMIT), tmp_path / "my.toml", tmp_path / "followed.json"
     functions = {row.function for row in rows}
     file.write_text(RECIPE, encoding="utf-8")
     monkeypatch.setattr(
         "benchstick.qa.parallel_drives.COMMAND",
-        (sys.executable, "-m", "tests.host.value_profile", str(followed), "0.4375", *functions),
+        (sys.executable, "-m", "tests.host.value_profile", str(trace_file), "0.4375", *functions),
     )
     monkeypatch.setenv("PYTHONPATH", str(CLONE))
     verdict = tmp_path / "verdict.json"
@@ -207,11 +207,11 @@ def test_a_limit_takes_the_listed_path(
     ):
         code = cli.invoke(argv)
     assert code == 0
-    child = json.loads(followed.read_text(encoding="utf-8"))
+    child = json.loads(trace_file.read_text(encoding="utf-8"))
     calls = [*follower.calls, *(Call(**call) for call in child["calls"])]
     check_forms(rows, calls)
     assert conversions(rows) <= most(LIMIT)
-    assert {*follower.returned, *child["returned"]} == all_forms(LIMIT)
+    assert {*follower.returned_forms, *child["returned"]} == all_forms(LIMIT)
     # Parsed once, by the process of the command.
     assert [call.function for call in calls].count("recipes.parser.read") == 1
     (limit,) = json.loads(verdict.read_text(encoding="utf-8"))["verdicts"][0]["limits"]

@@ -8,7 +8,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 
@@ -91,12 +91,7 @@ def test_another_loop_device_is_never_taken(home: Path, tmp_path: Path) -> None:
 def test_without_room_the_message_has_the_numbers(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Usage(NamedTuple):
-        total: int
-        used: int
-        free: int
-
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 10**10))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**10))
     with pytest.raises(BadInput, match=r"needs 4\.3 GB.*10\.0 GB are free.*BENCHSTICK_HOME"):
         practice.ensure(home)
     assert practice.find(home) is None
@@ -137,8 +132,8 @@ def test_a_captured_drive_plays_back_and_a_masked_one_keeps_no_uuid(
     plain = playback.play(tmp_path / "cases/plain", tmp_path / "root1", home=home)
     assert [(d.code, d.guard) for d in plain] == [("practice", live.guard)]
     assert plain[0].facts == live.facts
-    masked = playback.play(tmp_path / "cases/masked", tmp_path / "root2", home=home)
-    assert masked[0].value("filesystems")[0]["fs"] == "ext4"
+    masked_drive = playback.play(tmp_path / "cases/masked", tmp_path / "root2", home=home)
+    assert masked_drive[0].value("filesystems")[0]["fs"] == "ext4"
     for file in (tmp_path / "cases/masked").rglob("*"):
         assert not file.is_file() or uuid not in file.read_text(), file
     again = subprocess.run(argv, env=environment, capture_output=True, text=True)

@@ -46,14 +46,14 @@ def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(
     superblock = call("dumpe2fs", "-h", filesystem.path)
     assert "TESTLABEL" in superblock
     assert "journal_data" not in superblock.split("Default mount options:")[1].splitlines()[0]
-    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
+    mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
         line = next(
             row for row in Path("/proc/self/mountinfo").read_text().splitlines() if RUN in row
         )
         for option in ("nosuid", "nodev", "noexec", "noatime"):
             assert option in line
-        assert mounted == paths.mounts() / RUN
+        assert mount_point == paths.mounts() / RUN
         os.sync()
         before = _count_sectors(drive_hold.drive.name)
         time.sleep(6)
@@ -61,8 +61,8 @@ def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(
         # With lazy initialisation the kernel would write inode tables for minutes.
         assert _count_sectors(drive_hold.drive.name) - before < 64
     finally:
-        assert prepare.unmount(mounted) is None
-    assert not mounted.exists()
+        assert prepare.unmount(mount_point) is None
+    assert not mount_point.exists()
 
 
 def _count_sectors(name: str) -> int:
@@ -179,21 +179,21 @@ def test_keep_is_refused_when_mounted_elsewhere(drive_hold: Hold, tmp_path: Path
 
 def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(drive_hold: Hold) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
-    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
+    mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
-        folder = prepare.new_folder(mounted, 7, RUN)
-        assert folder == mounted / "benchstick-7"
+        folder = prepare.new_folder(mount_point, 7, RUN)
+        assert folder == mount_point / "benchstick-7"
         assert folder.is_dir()
-        (mounted / "precious").mkdir()
-        (mounted / "benchstick-8").symlink_to("precious")
-        (mounted / "benchstick-9").write_text("a file")
-        (mounted / "benchstick-10").symlink_to("nowhere")
+        (mount_point / "precious").mkdir()
+        (mount_point / "benchstick-8").symlink_to("precious")
+        (mount_point / "benchstick-9").write_text("a file")
+        (mount_point / "benchstick-10").symlink_to("nowhere")
         for number in (7, 8, 9, 10):
             with pytest.raises(Refused, match=f"benchstick-{number} exists"):
-                prepare.new_folder(mounted, number, RUN)
-        assert list((mounted / "precious").iterdir()) == []
+                prepare.new_folder(mount_point, number, RUN)
+        assert list((mount_point / "precious").iterdir()) == []
     finally:
-        prepare.unmount(mounted)
+        prepare.unmount(mount_point)
 
 
 def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: Hold) -> None:
@@ -206,12 +206,12 @@ def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: Hold) -> None
 
 def test_a_busy_mount_is_detached_lazily_and_reported(drive_hold: Hold) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
-    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
-    with (mounted / "open").open("w"):
-        message = prepare.unmount(mounted, tries=2)
+    mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
+    with (mount_point / "open").open("w"):
+        message = prepare.unmount(mount_point, tries=2)
         assert message is not None
         assert "busy" in message
-    assert not mounted.exists()
+    assert not mount_point.exists()
 
 
 def test_mounting_what_is_no_filesystem_is_a_clear_line(drive_hold: Hold) -> None:

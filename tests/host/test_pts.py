@@ -34,8 +34,8 @@ def test_rounds_end_at_steady_state_and_the_rest_is_skipped(own_bench: Bench) ->
     assert document["conditions"]["state"] == document["plan"]["state"]
     # WIPC: the tested range twice, in order, by the drive's own counters.
     for number in (1, 2):
-        counted = moved(document, f"fill SEQ128K Q32T1 write, pass {number}")
-        assert (counted["write_bytes"], counted["read_bytes"]) == (32 << 20, 0)
+        counted_bytes = moved(document, f"fill SEQ128K Q32T1 write, pass {number}")
+        assert (counted_bytes["write_bytes"], counted_bytes["read_bytes"]) == (32 << 20, 0)
     test = "reduced SEQ1M 0:100 Q8T1"
     passes = [item for item in document["results"]
               if item["name"] == test and item["pass"] is not None]  # fmt: skip
@@ -57,9 +57,12 @@ def test_rounds_end_at_steady_state_and_the_rest_is_skipped(own_bench: Bench) ->
                 {step["name"] for step in skipped_rounds}]  # fmt: skip
     for item in passes:
         assert item["state"] == "valid", item["reason"]
-        counted, totals = item["detail"]["counters"], item["detail"]["totals"]
-        assert abs(counted["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
-        assert counted["read_bytes"] == 0
+        counted_bytes, totals = item["detail"]["counters"], item["detail"]["totals"]
+        assert (
+            abs(counted_bytes["write_bytes"] - totals["write_bytes"])
+            <= 0.005 * totals["write_bytes"]
+        )
+        assert counted_bytes["read_bytes"] == 0
     (cell,) = [item for item in document["results"] if item["name"] == test
                and item["pass"] is None]  # fmt: skip
     assert "PTS-like, reduced: not SNIA-conformant" in cell["reason"]
@@ -102,12 +105,16 @@ def test_an_access_of_hir_writes_and_waits(own_bench: Bench) -> None:
     assert step["detail"]["totals"]["seconds"] == 5
     command = (own_bench.home / step["artifacts"] / "command").read_text()
     assert "--thinktime=5s --thinktime_iotime=5s" in command
-    exported = json.loads(
+    export_document = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout
     )
     # The samples of the wait itself: after five seconds of work nothing is written until the end.
     # On a busy machine the work starts late, so the end is what the wait is measured from.
-    own = [sample for sample in exported["samples"] if sample["step_index"] == step["step_index"]]
+    own = [
+        sample
+        for sample in export_document["samples"]
+        if sample["step_index"] == step["step_index"]
+    ]
     total = sum(sample["write_bytes"] for sample in own)
     last_write = max(sample["t"] for sample in own if sample["write_bytes"] > 0.02 * total)
     assert step["t_end"] - last_write > 3.5, own

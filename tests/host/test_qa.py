@@ -88,8 +88,8 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     number = str(verdicts[0]["number"])
     stored_verdict = json.loads(bench.run("verdict", "show", number, "--format", "json").stdout)
     assert stored_verdict == {"number": verdicts[0]["number"], **verdict}
-    exported = json.loads(bench.run("export", str(run["number"]), "--format", "json").stdout)
-    assert exported["verdicts"] == [stored_verdict]
+    export_document = json.loads(bench.run("export", str(run["number"]), "--format", "json").stdout)
+    assert export_document["verdicts"] == [stored_verdict]
     assert bench.run("verdict", "show", number).stdout.startswith("PASS: practice ")
     assert bench.run("verdict", "show", "9999").returncode == 2
 

@@ -36,16 +36,18 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     assert (document["state"], document["exit_code"]) == ("done", 0)
     for number in (1, 2):
         name = f"fill SEQ128K Q32T1 write, pass {number}"
-        counted = moved(document, name)
+        counted_bytes = moved(document, name)
         # Each filling is exactly its span, in this order and nothing else.
-        assert counted["write_bytes"] == planned(document, name)["bytes_written"]
-        assert counted["read_bytes"] == 0
+        assert counted_bytes["write_bytes"] == planned(document, name)["bytes_written"]
+        assert counted_bytes["read_bytes"] == 0
     test = "RND4K Q32T1 write"
-    counted, figures = moved(document, test), by_name(document, 1)
+    counted_bytes, figures = moved(document, test), by_name(document, 1)
     assert figures[test]["state"] == "valid", figures[test]["reason"]
     totals = figures[test]["detail"]["totals"]
-    assert abs(counted["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
-    assert counted["read_bytes"] == 0
+    assert (
+        abs(counted_bytes["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
+    )
+    assert counted_bytes["read_bytes"] == 0
     # The span alone was written: a sparse file holds no more than that.
     capacity = document["drive"]["identity"]["capacity"]
     assert planned(document, test)["size"] <= capacity // 100
@@ -58,11 +60,11 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     assert state.startswith("purged by discard of all blocks; filled 2 times")
     assert state == document["plan"]["state"]
     # The fillings themselves were of another state.
-    purged = "purged by discard of all blocks; "
+    purge_text = "purged by discard of all blocks; "
     fill = "fill SEQ128K Q32T1 write IOPS"
-    assert figures[fill]["detail"]["drive_state"] == f"{purged}not preconditioned"
+    assert figures[fill]["detail"]["drive_state"] == f"{purge_text}not preconditioned"
     again = by_name(document, 2)[fill]["detail"]["drive_state"]
-    assert again.startswith(f"{purged}filled 1 times")
+    assert again.startswith(f"{purge_text}filled 1 times")
     assert "drive_state" not in figures[f"{test} IOPS"]["detail"]
     assert figures["marks gone"]["value"] == 100.0
     seconds = figures[f"{test} IOPS by second"]["detail"]
@@ -96,10 +98,12 @@ def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench
     assert "no option log_window_value; 3.38 or later is needed" in iops["detail"]["source_reason"]
     latency = figures["RND4K Q32T1 write latency by second"]
     assert (latency["state"], latency["reason"]) == ("skipped", iops["detail"]["source_reason"])
-    exported = json.loads(
+    export_document = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout
     )
-    rates = [round(sample["write_bytes"] / 4096 / sample["dt"]) for sample in exported["samples"]]
+    rates = [
+        round(sample["write_bytes"] / 4096 / sample["dt"]) for sample in export_document["samples"]
+    ]
     for value in iops["detail"]["series"]["mean"]:
         assert any(abs(value - rate) <= 1 for rate in rates), (value, rates)
 
@@ -153,8 +157,10 @@ def test_a_steady_sweep_does_what_its_plan_says(own_bench: Bench) -> None:
     fill = order[0]
     assert moved(document, fill)["write_bytes"] == planned(document, fill)["bytes_written"]
     for name in order[2:]:
-        counted = moved(document, name)
-        share = counted["read_bytes"] / (counted["read_bytes"] + counted["write_bytes"])
+        counted_bytes = moved(document, name)
+        share = counted_bytes["read_bytes"] / (
+            counted_bytes["read_bytes"] + counted_bytes["write_bytes"]
+        )
         bounds = {"read": (1, 1), "mix": (0.6, 0.8), "write": (0, 0)}[name.rsplit(" ", 1)[1]]
         assert bounds[0] <= share <= bounds[1], (name, share)
     single, overall = by_name(document, 1), by_name(document, None)

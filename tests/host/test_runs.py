@@ -56,28 +56,30 @@ def test_a_quick_cdm_has_every_result_with_its_conditions(bench: Bench) -> None:
 
 def test_samples_cover_the_run_without_a_gap(bench: Bench) -> None:
     document = bench.json(*bench.practice("das", *QUICK_DAS))
-    exported = json.loads(bench.run("export", str(document["number"]), "--format", "json").stdout)
-    samples = exported["samples"]
+    export_document = json.loads(
+        bench.run("export", str(document["number"]), "--format", "json").stdout
+    )
+    samples = export_document["samples"]
     assert [sample["n"] for sample in samples] == list(range(len(samples)))
     last = samples[0]
     for sample in samples[1:]:
         assert abs((sample["t"] - sample["dt"]) - last["t"]) < 0.01
         last = sample
     total_bytes = sum(sample["write_bytes"] for sample in samples)
-    assert total_bytes >= exported["plan"]["sets"][0]["bytes"]
+    assert total_bytes >= export_document["plan"]["sets"][0]["bytes"]
 
 
 def test_a_quick_das_keeps_counts_scale_and_seconds(bench: Bench) -> None:
     document = bench.json(*bench.practice("das", *QUICK_DAS))
-    (used,) = document["plan"]["sets"]
-    assert (used["files"], used["scale"], used["source"]) == (8, 0.001, "ram")
+    (set_plan,) = document["plan"]["sets"]
+    assert (set_plan["files"], set_plan["scale"], set_plan["source"]) == (8, 0.001, "ram")
     figures = {(item["name"], item["pass"]): item for item in document["results"]}
     write = figures["Home write", 1]
     assert write["state"] == "valid", write["reason"]
-    assert write["detail"]["bytes"] == used["bytes"]
+    assert write["detail"]["bytes"] == set_plan["bytes"]
     assert write["detail"]["files"] == 8
     seconds = figures["Home write time", 1]["value"]
-    assert write["value"] * seconds * 1e6 == pytest.approx(used["bytes"])
+    assert write["value"] * seconds * 1e6 == pytest.approx(set_plan["bytes"])
     assert figures["Home read", 1]["state"] == "valid"
     assert_nothing_left(bench)
 

@@ -154,8 +154,8 @@ def test_ram_cycle(ram: RamSource, target: Path, small: FileSet) -> None:
 
 def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     by_size = sorted(small.files, key=lambda entry: entry.size)
-    changed, short_path, missing_path = by_size[-1].path, by_size[-2].path, by_size[-3].path
-    with (ram.tree / changed).open("r+b") as file:
+    changed_path, short_path, missing_path = by_size[-1].path, by_size[-2].path, by_size[-3].path
+    with (ram.tree / changed_path).open("r+b") as file:
         file.seek(1_234_567)
         byte = file.read(1)
         file.seek(1_234_567)
@@ -164,7 +164,7 @@ def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     (ram.tree / missing_path).unlink()
     (ram.tree / "more").write_bytes(b"x")
     differences = {difference.path: difference for difference in ram.check()}
-    assert differences[changed] == Difference(changed, 1_234_567, "differs from there")
+    assert differences[changed_path] == Difference(changed_path, 1_234_567, "differs from there")
     assert (
         differences[short_path].offset == 1000
         and "has 1000 of" in differences[short_path].description
@@ -172,7 +172,7 @@ def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     assert differences[missing_path].description == "is missing"
     assert differences["more"].description == "is not in the set"
     assert len(differences) == 4
-    assert str(differences[changed]) == f"{changed} at byte 1234567: differs from there"
+    assert str(differences[changed_path]) == f"{changed_path} at byte 1234567: differs from there"
     ram.rebuild()
     assert ram.check() == []
 

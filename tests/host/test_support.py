@@ -76,11 +76,11 @@ def test_a_support_file_has_no_serial_in_any_encoding(bench: Bench, tmp_path: Pa
     set_serials(bench.home, number)
     secrets = [SERIAL, BRIDGE, BLANKS, WWN, NGUID, MAC, "002538 e40a2b3c1", "61234567890", "anna"]
     # The search sees what is there where serials are kept.
-    for options, leaked in ((("--keep-serials",), secrets), ((), [])):
+    for options, leaks in ((("--keep-serials",), secrets), ((), [])):
         out = tmp_path / f"support{len(options)}.json"
         assert bench.run("support", "--output", str(out), *options).returncode == 0
         raw = out.read_bytes().lower()
-        assert [one for one in secrets if any(form in raw for form in forms(one))] == leaked
+        assert [one for one in secrets if any(form in raw for form in forms(one))] == leaks
         # As a word: the name of a machine may be short.
         name = re.escape(platform.node().lower().encode())
         assert bool(re.search(rb"(?<![0-9a-z])%s(?![0-9a-z])" % name, raw)) == bool(options)

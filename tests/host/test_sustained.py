@@ -23,15 +23,15 @@ def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
     before = count_written_bytes(name)
     document = bench.json(*bench.practice("sustained", *QUICK))
     assert (document["state"], document["exit_code"]) == ("done", 0)
-    planned = document["plan"]["bytes_written"]
-    assert planned == (160 << 20) + (16 << 20)
-    assert count_written_bytes(name) - before == planned
+    planned_bytes = document["plan"]["bytes_written"]
+    assert planned_bytes == (160 << 20) + (16 << 20)
+    assert count_written_bytes(name) - before == planned_bytes
     parts = [item for item in document["results"]
              if item["pass"] == 1 and item["unit"] == "MB/s"]  # fmt: skip
     assert len(parts) == 21
     assert {item["state"] for item in parts} == {"valid"}, parts
     assert {item["target"] for item in parts} == {"block"}
-    assert sum(item["detail"]["counters"]["write_bytes"] for item in parts) == planned
+    assert sum(item["detail"]["counters"]["write_bytes"] for item in parts) == planned_bytes
     folders = [bench.home / step["artifacts"] for step in document["steps"]
                if step["kind"] == "fio"]  # fmt: skip
     offsets = []

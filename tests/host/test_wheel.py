@@ -87,7 +87,7 @@ def test_the_wheel_holds_everything_that_the_program_reads(tree: Path, wheel: Pa
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a virtual environment that holds nothing but the wheel and what it needs."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -98,39 +98,43 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def served(installed: Path, tmp_path: Path) -> Iterator[Served]:
+def server(environment_folder: Path, tmp_path: Path) -> Iterator[Served]:
     env = {name: value for name, value in environment(tmp_path).items() if name != "PYTHONPATH"}
-    page = Served([str(installed / "benchstick"), "web", "--port", str(free_port())], env, tmp_path)
+    page = Served(
+        [str(environment_folder / "benchstick"), "web", "--port", str(free_port())], env, tmp_path
+    )
     yield page
     assert page.end() == 0
 
 
-def test_an_installed_wheel_serves_pages_docs_and_scripts(served: Served, installed: Path) -> None:
-    root = Path(f"/proc/{served.process.pid}/root")
+def test_an_installed_wheel_serves_pages_docs_and_scripts(
+    server: Served, environment_folder: Path
+) -> None:
+    root = Path(f"/proc/{server.process.pid}/root")
     assert not (root / str(CLONE / "webui").lstrip("/")).exists(), "the clone is out of sight"
-    drives = served.get("/drives")
+    drives = server.get("/drives")
     assert "No drives yet" in drives
     for address in set(re.findall(r'(?:href|src)="(/static/[^"]+)"', drives)):
-        assert served.get(address), address
-    assert "uPlot" in served.get("/static/vendor/uPlot.esm.js")
-    assert "Protected: never written" in served.get("/methods/guard")
-    for address in set(re.findall(r'href="(/methods/[^"#]+)', served.get("/methods"))):
-        assert "<h1" in served.get(address), address
+        assert server.get(address), address
+    assert "uPlot" in server.get("/static/vendor/uPlot.esm.js")
+    assert "Protected: never written" in server.get("/methods/guard")
+    for address in set(re.findall(r'href="(/methods/[^"#]+)', server.get("/methods"))):
+        assert "<h1" in server.get(address), address
     for suite in registry.all_suites():
-        assert "Source</h2>" in served.get(f"/suites/{suite}"), suite
-    licences = json.loads(served.get("/api/v1/licences"))["packages"]
+        assert "Source</h2>" in server.get(f"/suites/{suite}"), suite
+    licences = json.loads(server.get("/api/v1/licences"))["packages"]
     assert licences[0]["name"] == "benchstick"
     assert licences[0]["licence"] == "Apache-2.0"
     assert "uPlot" in {package["name"] for package in licences}
 
 
 def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
-    installed: Path, tmp_path: Path
+    environment_folder: Path, tmp_path: Path
 ) -> None:
-    env = {**environment(tmp_path), "PATH": f"{installed}:{os.environ['PATH']}"}
+    env = {**environment(tmp_path), "PATH": f"{environment_folder}:{os.environ['PATH']}"}
 
     def run(*argv: str) -> str:
-        command = [str(installed / "benchstick"), *argv]
+        command = [str(environment_folder / "benchstick"), *argv]
         result = subprocess.run(
             command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=240
         )
@@ -147,20 +151,20 @@ def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
 
 
 def test_an_installed_wheel_without_the_scanner_extra_shows_its_command(
-    installed: Path, tmp_path: Path
+    environment_folder: Path, tmp_path: Path
 ) -> None:
-    env = {**environment(tmp_path), "PATH": f"{installed}:{os.environ['PATH']}"}
+    env = {**environment(tmp_path), "PATH": f"{environment_folder}:{os.environ['PATH']}"}
     command = "pip install 'benchstick[scanner]'"
 
     def run(*argv: str) -> subprocess.CompletedProcess[str]:
-        words = [str(installed / "benchstick"), *argv]
+        words = [str(environment_folder / "benchstick"), *argv]
         return subprocess.run(
             words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
         )
 
     listing = run("scanner")
     assert (listing.returncode, command in listing.stderr) == (0, True)
-    words = [str(installed / "benchstick"), "agent"]
+    words = [str(environment_folder / "benchstick"), "agent"]
     with subprocess.Popen(words, env=env, cwd=tmp_path) as agent:
         try:
             wait_for(lambda: command in run("desk", "show").stdout or agent.poll() is not None)

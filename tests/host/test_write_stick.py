@@ -285,8 +285,8 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
     odd.write_bytes(bytes(MIB))
     short_image = tmp_path / "cut.img"
     short_image.write_bytes(image.read_bytes()[: 20 * MIB])
-    packed = tmp_path / "image.img.xz"
-    packed.write_bytes(b"")
+    packed_image = tmp_path / "image.img.xz"
+    packed_image.write_bytes(b"")
     other = make_image(
         tmp_path / "images/other.img", SYSTEM, mark=b"X",
         table=TABLE.replace("size=17MiB", "size=16MiB"),
@@ -295,7 +295,7 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
     wrong: tuple[tuple[list[str | Path], str], ...] = (
         ([odd, "practice"], "not an image of a bench stick"),
         ([short_image, "practice"], "cut short"),
-        ([packed, "practice"], "xz -dk"),
+        ([packed_image, "practice"], "xz -dk"),
         ([tmp_path / "none", "practice"], "No such file"),
         ([tmp_path, "practice"], "not a file"),
         ([image, "/dev/nothing"], "no drive"),

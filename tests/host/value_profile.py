@@ -82,7 +82,7 @@ class Follower:
     ) -> None:
         self.functions, self.value, self._start = functions, value, start
         self.calls: list[Call] = []
-        self.returned: dict[str, set[str]] = {}
+        self.returned_forms: dict[str, set[str]] = {}
         self.counts: dict[str, int] = {}
         self.stacks: list[tuple[list[str], list[str]]] = []
         self._open: dict[int, Call] = {}
@@ -116,7 +116,7 @@ class Follower:
         if self.value is not None:
             result_forms = self._forms(argument)
             for form in result_forms:
-                self.returned.setdefault(form, set()).add(name)
+                self.returned_forms.setdefault(form, set()).add(name)
             if call is not None:
                 call.result = result_forms
                 call.variables = self._forms(list(frame.f_locals.values()))
@@ -146,8 +146,10 @@ def main() -> int:
     with Follower(set(functions), float(value)) as follower:
         code = drive_session.main()
     calls = [dataclasses.asdict(call) for call in follower.calls]
-    returned = {form: sorted(names) for form, names in follower.returned.items()}
-    Path(file).write_text(json.dumps({"calls": calls, "returned": returned}), encoding="utf-8")
+    returned_forms = {form: sorted(names) for form, names in follower.returned_forms.items()}
+    Path(file).write_text(
+        json.dumps({"calls": calls, "returned": returned_forms}), encoding="utf-8"
+    )
     return code
 
 

@@ -55,7 +55,7 @@ def make_machine(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
 
 
 @pytest.fixture(scope="session", params=FIRMWARES)
-def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def booted_machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A PC that has booted from a fresh stick, by SeaBIOS and by OVMF, and is signed in."""
     folder = tmp_path_factory.mktemp(f"pc-{request.param}")
     machine = Machine(folder, copy_of_image(folder), request.param)

@@ -143,7 +143,7 @@ class Serial(Line):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.arrived: list[tuple[float, str]] = []
+        self.arrivals: list[tuple[float, str]] = []
         self._count = 0
 
     def connect(self) -> None:
@@ -172,7 +172,7 @@ class Serial(Line):
                 return
             text = self._decode(data).replace("\r", "")
             self.output += text
-            self.arrived.append((time.monotonic(), text))
+            self.arrivals.append((time.monotonic(), text))
 
     def type(self, keys: str) -> None:
         self._socket.sendall(keys.encode())
@@ -220,7 +220,7 @@ class Machine:
     def __init__(self, folder: Path, stick: Path, firmware: str, **options: Any) -> None:
         self.folder, self.stick, self.firmware = folder, stick, firmware
         # "rw"; "ro": its write-protect switch is on; "": it is not plugged in.
-        self.plugged = str(options.get("plugged", "rw"))
+        self.stick_mode = str(options.get("plugged", "rw"))
         self.memory = str(options.get("memory", "2G"))
         self.drives = bool(options.get("drives", True))
         self.extra: list[str] = list(options.get("extra", ()))
@@ -299,7 +299,7 @@ class Machine:
         """Wait until the bench has seen the stick and all drives, or those with `codes`."""
         expected = set(codes)
         if not expected:
-            expected = {"BSSTICK01"} if self.plugged else set()
+            expected = {"BSSTICK01"} if self.stick_mode else set()
             if self.drives:
                 expected |= {*vm_machine.TEST_DRIVES.values(), *vm_machine.PC_DRIVES.values()}
                 if self.firmware != "bios":
@@ -314,10 +314,10 @@ class Machine:
             time.sleep(1)
 
     def _stick(self) -> list[str]:
-        if not self.plugged:
+        if not self.stick_mode:
             return []
-        protected = "on" if self.plugged == "ro" else "off"
-        file = f"file,node-name=stick,filename={self.stick},read-only={protected}"
+        write_protection = "on" if self.stick_mode == "ro" else "off"
+        file = f"file,node-name=stick,filename={self.stick},read-only={write_protection}"
         # A kernel that QEMU loads itself has the first place.
         first = "" if "-kernel" in self.extra else ",bootindex=0"
         stick = f"usb-storage,bus=xhci.0,drive=stick,id=stick,serial=BSSTICK01{first}"

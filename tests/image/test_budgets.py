@@ -15,21 +15,25 @@ IDLE_MB = 150
 
 
 def test_image_is_small() -> None:
-    packed = subprocess.run(["xz", "-1", "-T0", "-c", str(IMAGE)], capture_output=True, check=True)
-    size = len(packed.stdout) / 1e6
+    packed_image = subprocess.run(
+        ["xz", "-1", "-T0", "-c", str(IMAGE)], capture_output=True, check=True
+    )
+    size = len(packed_image.stdout) / 1e6
     print(f"\nbudget: image packed {size:.1f} MB of {PACKED_MB} MB")
     assert size <= PACKED_MB
 
 
-def test_memory_at_idle(booted: Machine) -> None:
+def test_memory_at_idle(booted_machine: Machine) -> None:
     # Idle: what looks at the drives after the boot has ended.
     time.sleep(20)
-    out = booted.shell("sync; cat /proc/meminfo")
+    out = booted_machine.shell("sync; cat /proc/meminfo")
     value = {line.split(":")[0]: int(line.split()[1]) for line in out.splitlines() if ":" in line}
     # The root is in RAM, so it is in here too: page cache that can be dropped is not.
-    used = (value["MemTotal"] - value["MemAvailable"]) * 1024 / 1e6
-    print(f"\nbudget: RAM in use at idle {used:.0f} MB of {IDLE_MB} MB ({booted.firmware})")
-    assert used <= IDLE_MB
+    used_mb = (value["MemTotal"] - value["MemAvailable"]) * 1024 / 1e6
+    print(
+        f"\nbudget: RAM in use at idle {used_mb:.0f} MB of {IDLE_MB} MB ({booted_machine.firmware})"
+    )
+    assert used_mb <= IDLE_MB
 
 
 def bare_initramfs(folder: Path, initramfs: Path) -> Path:
@@ -56,7 +60,7 @@ def kernel_start(machine: Machine) -> float:
     """When the kernel's first line came."""
     machine.serial.wait("Linux version", 120)
     output = ""
-    for when, text in machine.serial.arrived:
+    for when, text in machine.serial.arrivals:
         output += text
         if "Linux version" in output:
             return when
@@ -73,7 +77,7 @@ def test_time_to_the_page(make_machine: Callable[..., Machine], tmp_path: Path) 
 
     bare = boot(bare_initramfs(tmp_path, whole))
     bare.serial.wait("bare init is up", 120)
-    alone = bare.serial.arrived[-1][0] - kernel_start(bare)
+    alone = bare.serial.arrivals[-1][0] - kernel_start(bare)
     bare.kill()
     bench = boot(whole, "benchstick.stick=")
     up = bench.began + bench.wait_page() - kernel_start(bench)

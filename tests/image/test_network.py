@@ -94,10 +94,10 @@ def unexpected(frame: bytes) -> str | None:
     return None if local or str(target) == "255.255.255.255" else str(target)
 
 
-def test_nothing_is_asked_of_other_networks(booted: Machine) -> None:
+def test_nothing_is_asked_of_other_networks(booted_machine: Machine) -> None:
     own = [
         frame
-        for frame in frames(booted.traffic)
+        for frame in frames(booted_machine.traffic)
         if frame[6:12] == bytes.fromhex(MAC.replace(":", ""))
     ]
     # It talks: its DHCP and its answers are in there.
@@ -111,8 +111,8 @@ def ssh(machine: Machine, key: Path, command: str) -> subprocess.CompletedProces
     return subprocess.run(argv, capture_output=True, text=True, timeout=120)
 
 
-def test_nobody_logs_in_without_a_key_in_the_settings(booted: Machine) -> None:
-    listening = booted.shell("cat /proc/net/tcp /proc/net/tcp6")
+def test_nobody_logs_in_without_a_key_in_the_settings(booted_machine: Machine) -> None:
+    listening = booted_machine.shell("cat /proc/net/tcp /proc/net/tcp6")
     # 0A: listening. The page's port is 80, hexadecimal 0050; avahi's are UDP.
     ports = {
         words[1].rsplit(":", 1)[1]
@@ -139,8 +139,8 @@ def test_a_key_in_the_settings_logs_in(
     result = ssh(pc, tmp_path / "own", "id -u; benchstick drives --json")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("0\n{")
-    refused = ssh(pc, tmp_path / "foreign", "id -u")
-    assert refused.returncode == 255
-    assert "Permission denied (publickey)" in refused.stderr
+    refusal = ssh(pc, tmp_path / "foreign", "id -u")
+    assert refusal.returncode == 255
+    assert "Permission denied (publickey)" in refusal.stderr
     # The screen's words, as its program draws them.
     assert "root, by key; the stick's is SHA256:" in pc.shell("benchstick console --once")

@@ -40,18 +40,18 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
 
 
 @pytest.mark.parametrize("serial", ["BSBOT0001", "BSUAS0001"])
-def test_quick_cdm(booted: Machine, serial: str) -> None:
-    run = booted.wait_run(cdm_on(booted, serial), 900)
+def test_quick_cdm(booted_machine: Machine, serial: str) -> None:
+    run = booted_machine.wait_run(cdm_on(booted_machine, serial), 900)
     assert run["state"] == "done", run
     assert any(figure["state"] == "valid" for figure in run["results"])
 
 
-def test_scaled_das(booted: Machine) -> None:
-    number = booted.start_run(
+def test_scaled_das(booted_machine: Machine) -> None:
+    number = booted_machine.start_run(
         drive="BSUAS0001", suite="das", fs="auto", erase="BSUAS0001", scale="0.001",
         params={"passes": "1", "idle": "0"},
     )  # fmt: skip
-    run = booted.wait_run(number, 900)
+    run = booted_machine.wait_run(number, 900)
     assert run["state"] == "done", run
     assert run["conditions"]["target"] == "file on exfat"
     assert {figure["state"] for figure in run["results"]} == {"valid"}, run["results"]
@@ -66,8 +66,8 @@ def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_p
     name = f"run-{number}-{run['uuid'][:8]}"
     until(lambda: f"{name}.json" in first.shell(reports), "the report")
     # It is whole when the partition is closed again.
-    mounted = "grep /run/benchstick/stick /proc/mounts"
-    until(lambda: " ro," in first.shell(mounted), "the FAT partition, read-only again")
+    mount_command = "grep /run/benchstick/stick /proc/mounts"
+    until(lambda: " ro," in first.shell(mount_command), "the FAT partition, read-only again")
     first.kill()
 
     # Any PC can read it, and it is what the page gave.

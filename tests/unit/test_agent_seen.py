@@ -122,16 +122,16 @@ def test_a_drive_that_appears_during_the_full_scan_is_new_in_the_next(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the slots would treat it as connected before the agent started."""
-    looked: list[tuple[list[str], set[int]]] = []
+    scan_calls: list[tuple[list[str], set[int]]] = []
 
     class Slots:
         def look(self, drives: list[Drive], hotplugs: set[int]) -> None:
-            looked.append(([one.code for one in drives], set(hotplugs)))
+            scan_calls.append(([one.code for one in drives], set(hotplugs)))
 
     there = [drive("HERE", 1, "usb-uas")]
 
     def scan(*, deep: bool = True, **_: object) -> list[Drive]:
-        if deep and len(looked) == 1:
+        if deep and len(scan_calls) == 1:
             there.append(drive("NEW", 3, "usb-uas"))
         return list(there)
 
@@ -144,7 +144,7 @@ def test_a_drive_that_appears_during_the_full_scan_is_new_in_the_next(
         there.append(drive("FIRST", 2, "usb-uas"))
         agent.scan(db)
         agent.scan(db)
-    assert looked == [
+    assert scan_calls == [
         (["HERE"], set()),
         (["HERE", "FIRST"], {2}),
         (["HERE", "FIRST", "NEW"], {2, 3}),

@@ -96,9 +96,11 @@ def test_bytes_and_seconds(drive_json: Make) -> None:
         (GIB, GIB, 1, 1), (GIB, 16 * MIB, 64, 1),
     ]  # fmt: skip
     assert steps["Seq write"].seconds == pytest.approx(GIB / 980e6)
-    timed = registry.make_plan("asssd", drive_json(), {**BENCHMARK, "time": "3", "interval": "7"})
+    timed_plan = registry.make_plan(
+        "asssd", drive_json(), {**BENCHMARK, "time": "3", "interval": "7"}
+    )
     # Prepare, two layouts, Seq each way, six random tests, four idles.
-    assert timed.seconds == pytest.approx(1 + 4 * GIB / 980e6 + 6 * 3.5 + 4 * 7)
+    assert timed_plan.seconds == pytest.approx(1 + 4 * GIB / 980e6 + 6 * 3.5 + 4 * 7)
     on_disk = registry.make_plan("asssd", drive_json(), {"parts": "compression"})
     assert on_disk.bytes_written == 12 * GIB
     assert on_disk.bytes_read == 11 * GIB
@@ -138,17 +140,17 @@ def test_the_copies(drive_json: Make) -> None:
     assert {s.folder for s in plan.steps if isinstance(s, Verify)} == {TO}
     assert plan.bytes_written == 2 * 24 * 10**8
     assert not any(isinstance(step, Copy | Fio) for step in plan.steps)
-    scaled = registry.make_plan("asssd", drive_json(), {"parts": "copy"}, scale=0.01)
-    assert scaled.scale == 0.01
-    assert scaled.bytes_written <= plan.bytes_written // 100
-    assert any("reduced file sets" in note for note in scaled.notes)
+    scaled_plan = registry.make_plan("asssd", drive_json(), {"parts": "copy"}, scale=0.01)
+    assert scaled_plan.scale == 0.01
+    assert scaled_plan.bytes_written <= plan.bytes_written // 100
+    assert any("reduced file sets" in note for note in scaled_plan.notes)
 
 
 def test_copies_need_files(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {}, target="block")
-    skipped = [step for step in plan.steps if isinstance(step, Skip)]
-    assert [step.test for step in skipped] == ["ISO copy", "Program copy", "Game copy"]
-    assert "filesystem" in skipped[0].reason
+    skips = [step for step in plan.steps if isinstance(step, Skip)]
+    assert [step.test for step in skips] == ["ISO copy", "Program copy", "Game copy"]
+    assert "filesystem" in skips[0].reason
     assert (plan.sets, plan.scale) == ((), None)
     only = registry.make_plan("asssd", drive_json(), {"parts": "copy"}, target="block")
     assert not only.destroys
@@ -168,11 +170,11 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", native, BENCHMARK)
     assert fio_tests(plan)["Acc.time write"].job.block == 4096
     assert "Acc.time write: writes of 4 KiB: the drive takes no smaller ones" in plan.notes
-    emulated = drive_json(logical_sector=512, physical_sector=4096)
-    plan = registry.make_plan("asssd", emulated, BENCHMARK)
+    emulated_drive = drive_json(logical_sector=512, physical_sector=4096)
+    plan = registry.make_plan("asssd", emulated_drive, BENCHMARK)
     assert fio_tests(plan)["Acc.time write"].job.block == 512
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
-    result = result_of(registry.find("asssd"), plan, fake_run(), emulated)
+    result = result_of(registry.find("asssd"), plan, fake_run(), emulated_drive)
     over_all = {item["name"]: item for item in result.figures}
     assert "read-modify-write" in over_all["Acc.time write latency"]["reason"]
     assert over_all["Acc.time read latency"]["reason"] is None

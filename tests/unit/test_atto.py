@@ -41,10 +41,10 @@ def test_each_size_is_written_and_then_read_upwards(drive_json: Make) -> None:
 def test_bytes_are_exact_and_whole_ios(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
     for step in fio_tests(plan):
-        moved = 256 * MIB // step.job.block * step.job.block
-        assert step.span.size == moved
+        byte_count = 256 * MIB // step.job.block * step.job.block
+        assert step.span.size == byte_count
         assert (step.bytes_written, step.bytes_read) == (
-            (moved, 0) if step.job.rw == "write" else (0, moved)
+            (byte_count, 0) if step.job.rw == "write" else (0, byte_count)
         )
     # 21 x 12, 10 x 24 and 5 x 48 MiB; all others are 256 MiB. The test area is laid out once.
     each = 18 * 256 * MIB + (252 + 240 + 240) * MIB
@@ -67,12 +67,12 @@ def test_the_area_is_written_before_anything_is_measured(drive_json: Make) -> No
 
 
 def test_seconds_follow_the_time_or_the_length(drive_json: Make) -> None:
-    timed = registry.make_plan("atto", drive_json(), {"time": "2"})
-    assert {step.job.runtime for step in fio_tests(timed)} == {2}
-    assert {step.seconds for step in fio_tests(timed)} == {2.5}
+    timed_plan = registry.make_plan("atto", drive_json(), {"time": "2"})
+    assert {step.job.runtime for step in fio_tests(timed_plan)} == {2}
+    assert {step.seconds for step in fio_tests(timed_plan)} == {2.5}
     # 42 tests of 2.5 s, the layout at 980 MB/s of a link of 10 Gb/s, 1 s to prepare.
-    assert timed.seconds == pytest.approx(42 * 2.5 + 256 * MIB / 980e6 + 1)
-    assert any("each size is moved for 2 s" in note for note in timed.notes)
+    assert timed_plan.seconds == pytest.approx(42 * 2.5 + 256 * MIB / 980e6 + 1)
+    assert any("each size is moved for 2 s" in note for note in timed_plan.notes)
     whole = {step.test: step.seconds for step in fio_tests(registry.make_plan(
         "atto", drive_json(), {}))}  # fmt: skip
     assert whole["1 MiB write"] == pytest.approx(256 * MIB / 980e6)
@@ -105,11 +105,11 @@ def test_what_is_destroyed(drive_json: Make) -> None:
 def test_sizes_below_the_logical_block_are_skipped_with_the_reason(drive_json: Make) -> None:
     drive = drive_json(logical_sector=4096, physical_sector=4096)
     plan = registry.make_plan("atto", drive, {})
-    skipped = [step for step in plan.steps if isinstance(step, Skip)]
-    assert [step.test for step in skipped] == [
+    skips = [step for step in plan.steps if isinstance(step, Skip)]
+    assert [step.test for step in skips] == [
         f"{name} {way}" for name in ("512 B", "1 KiB", "2 KiB") for way in ("write", "read")
     ]
-    assert skipped[0].reason == "512 B is not a whole number of the drive's logical blocks of 4 KiB"
+    assert skips[0].reason == "512 B is not a whole number of the drive's logical blocks of 4 KiB"
     assert fio_tests(plan)[0].job.block == 4096
     assert not any("read-modify-write" in note for note in plan.notes)
 

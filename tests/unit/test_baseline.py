@@ -21,12 +21,12 @@ def table() -> list[Row]:
 def differences(rows: list[Row], values: Values) -> list[str]:
     """What is missing or differs, one line each."""
     missing = [f"{row.item}: {row.key[1]}: is missing" for row in rows if row.key not in values]
-    changed = [
+    changes = [
         f"{row.item}: {row.key[1]}: {values[row.key][:200]} instead of {row.value[:200]}"
         for row in rows
         if row.key in values and values[row.key] != row.value
     ]
-    return missing + changed
+    return missing + changes
 
 
 def is_of_bundle(row: Row) -> bool:
@@ -68,8 +68,8 @@ def test_the_table_has_each_kind_of_value(table: list[Row]) -> None:
     assert float(by_name["run 5", "temperatures[0].celsius"]) > 30
     full = {"labels", "tokens", "scans", "slots", "purges", "queues", "queue_entries", "recipes",
             "imports", "upload_answers", "outbox", "host_settings", "answers"}  # fmt: skip
-    filled = {row.item.removeprefix("table ") for row in table if row.old.startswith("[0].")}
-    assert full <= filled
+    filled_tables = {row.item.removeprefix("table ") for row in table if row.old.startswith("[0].")}
+    assert full <= filled_tables
 
 
 def test_a_value_that_changed_or_is_missing_is_reported(tmp_path: Path) -> None:

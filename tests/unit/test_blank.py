@@ -62,13 +62,13 @@ def test_scattered_data_is_missed_as_seldom_as_documented() -> None:
     pick = random.Random(11)
     blocks = 1 << 17
     for share, least, most in ((0.01, 0.0, 0.0), (0.001, 0.25, 0.47)):
-        missed = 0
+        miss_count = 0
         for _ in range(200):
             data = set(pick.sample(range(64, blocks - 64), int(share * blocks)))
             places = blank.places(blocks * blank.BLOCK, pick.randrange)
             read = {at // blank.BLOCK for at, _ in places}
-            missed += not data & read
-        assert least <= missed / 200 <= most, (share, missed)
+            miss_count += not data & read
+        assert least <= miss_count / 200 <= most, (share, miss_count)
 
 
 def test_the_places_are_other_ones_each_time() -> None:

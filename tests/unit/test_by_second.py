@@ -96,8 +96,8 @@ def test_the_second_that_fio_ends_in_is_left_out() -> None:
     first = [(1000 * number + 3, 100.0) for number in range(1, 10)]
     assert fio_iops(lines(first), 10, 1000) == [100.0] * 9
     # More than that is the drive's: it did nothing.
-    stopped = fio_iops(lines([(1003, 100.0), (2003, 5.0)]), 6, 105)
-    assert stopped == [100.0, 5.0, 0.0, 0.0, 0.0]
+    stopped_iops = fio_iops(lines([(1003, 100.0), (2003, 5.0)]), 6, 105)
+    assert stopped_iops == [100.0, 5.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_presets_and_profiles(
     plan = registry.make_plan("cdm", drive_json(), params)
     assert names_of(plan, "read") == tests
     assert names_of(plan, "write") == tests
-    timed = [s for s in plan.steps if isinstance(s, Fio) and s.test != "layout"]
-    assert {step.job.runtime for step in timed} == {seconds}
+    timed_steps = [s for s in plan.steps if isinstance(s, Fio) and s.test != "layout"]
+    assert {step.job.runtime for step in timed_steps} == {seconds}
     idles = [s for s in plan.steps if isinstance(s, Idle) and s.name.startswith("idle before")]
     assert {step.seconds for step in idles} == {interval}
     assert len(idles) == 2 * len(tests)

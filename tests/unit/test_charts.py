@@ -55,7 +55,7 @@ def test_a_chart_has_only_what_it_needs() -> None:
 
 
 def test_named_lines_are_looked_up() -> None:
-    shared, own = line("IOPS", [(1, 2)]), line("own", [(3, 4)])
+    shared_line, own = line("IOPS", [(1, 2)]), line("own", [(3, 4)])
     diagram = chart("both", axis("second", "s"), axis("IOPS", "IOPS"), ["IOPS", own])
-    document: dict[str, Any] = {"series": [shared], "charts": [diagram]}
-    assert lines_of(document, diagram) == [shared, own]
+    document: dict[str, Any] = {"series": [shared_line], "charts": [diagram]}
+    assert lines_of(document, diagram) == [shared_line, own]

@@ -52,14 +52,14 @@ def lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]
 
 
 def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:
-    checked = 0
-    cited = []
+    file_count = 0
+    citations = []
     for name, text in texts():
-        checked += 1
+        file_count += 1
         if name != "CHANGELOG.md":
-            cited += [f"{name}:{at}: {what}" for at, what in lines_with(OUTSIDE, text)]
-    assert checked > 500
-    assert cited == []
+            citations += [f"{name}:{at}: {what}" for at, what in lines_with(OUTSIDE, text)]
+    assert file_count > 500
+    assert citations == []
 
 
 def test_every_cited_page_exists() -> None:

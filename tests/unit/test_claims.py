@@ -23,7 +23,7 @@ def process(
     pid: int,
     *,
     name: str = "dd",
-    started: int = 100,
+    start_ticks: int = 100,
     files: dict[str, tuple[str, str]] | None = None,
     maps: str = "",
     space: str = "mnt:[1]",
@@ -35,7 +35,7 @@ def process(
     case.tree[f"{here}/fd"] = None
     case.link(f"{here}/ns/mnt", space)
     case.link(f"{here}/root", "/")
-    fields = " ".join(["S", *("0" for _ in range(18)), str(started), "0"])
+    fields = " ".join(["S", *("0" for _ in range(18)), str(start_ticks), "0"])
     case.put(here, stat=f"{pid} ({name}) {fields}", maps=maps, environ=environ)
     case.tree[f"{here}/mountinfo"] = mountinfo
     case.put("proc", uptime="1000.00 900.00")
@@ -80,15 +80,15 @@ def test_what_a_descriptor_of_another_program_means(
 
 
 @pytest.mark.parametrize(
-    ("name", "started", "expected"),
+    ("name", "start_ticks", "expected"),
     [("dd", 100, "locked"), ("blkid", 99_500, "free"), ("(udev-worker)", 100, "free")],
 )
 def test_only_programs_that_keep_on_reading_lock(
-    tmp_path: Path, name: str, started: int, expected: str
+    tmp_path: Path, name: str, start_ticks: int, expected: str
 ) -> None:
     """The machine runs for 1000 s; the programs started 999 s and 5 s ago."""
     case = formatted()
-    process(case, 77, name=name, started=started, files={"3": ("/dev/sda", RO)})
+    process(case, 77, name=name, start_ticks=start_ticks, files={"3": ("/dev/sda", RO)})
     guard_state, reason = state(case, tmp_path)
     assert guard_state == expected, reason
 
@@ -376,9 +376,9 @@ def test_a_question_about_one_drive_waits_for_the_users_of_it_and_its_second_pat
     process(case, 77, files={"3": ("/dev/sdb", RW)})
     candidates: list[str] = []
 
-    def lasting(tree: Tree, opened: list[holders.Opened]) -> list[holders.Opened]:
-        candidates.extend(one.node.name for one in opened)
-        return opened
+    def lasting(tree: Tree, open_files: list[holders.Opened]) -> list[holders.Opened]:
+        candidates.extend(one.node.name for one in open_files)
+        return open_files
 
     monkeypatch.setattr(holders, "lasting", lasting)
     expand(case.tree, tmp_path / "root")

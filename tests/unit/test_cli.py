@@ -36,11 +36,11 @@ def test_bad_input_is_one_line_and_exit_code_2(
     bench_home: Path, capsys: pytest.CaptureFixture[str], argv: list[str], words: str
 ) -> None:
     assert cli.invoke(argv) == 2
-    captured = capsys.readouterr()
-    assert words in captured.err
-    assert captured.err.startswith("benchstick: ")
-    assert len(captured.err.strip().splitlines()) == 1
-    assert captured.out == ""
+    output = capsys.readouterr()
+    assert words in output.err
+    assert output.err.startswith("benchstick: ")
+    assert len(output.err.strip().splitlines()) == 1
+    assert output.out == ""
 
 
 def test_commands_report_that_there_is_no_store_yet(
@@ -101,10 +101,10 @@ def test_an_internal_error_is_70_with_a_report_and_no_traceback(
     monkeypatch.setattr("benchstick.cli.tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("benchstick.cli.importlib.import_module", fail_import)
     assert cli.invoke(["drives", "--erase", "SECRET"]) == 70
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
+    output = capsys.readouterr()
+    assert "Traceback" not in output.err
     (report,) = tmp_path.glob("benchstick-error-*.txt")
-    assert str(report) in captured.err
+    assert str(report) in output.err
     text = report.read_text()
     assert "boom" in text
     assert "SECRET" not in text

@@ -52,9 +52,9 @@ def test_the_clock_is_set_to_the_browsers_time_plus_the_wait(
     monkeypatch.setattr(clock, "since_boot", lambda: next(times))
     monkeypatch.setattr(time, "time", lambda: 1000.0)
     tools, was_set = Tools(), list[float]()
-    moved = clock.carry_out(clock.wish(NOW), tools, was_set.append)
+    shift = clock.carry_out(clock.wish(NOW), tools, was_set.append)
     assert was_set == [NOW + 3.5]
-    assert moved == NOW + 3.5 - 1000.0
+    assert shift == NOW + 3.5 - 1000.0
     assert tools.calls == [("hwclock", "-w", "-u")]
 
 

@@ -70,9 +70,9 @@ def test_a_pasted_code_arrives_as_it_is(shell: str, tmp_path: Path) -> None:
     assert shutil.which(shell), f"{shell} is missing"
     for serial in (*EVIL, *GOOD):
         code = coded(drive(serial))[0].code
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refused) as refusal:
             check(replace(drive(serial), code=code), destructive=True)
-        command = re.search(r"--erase .*", refused.value.message)
+        command = re.search(r"--erase .*", refusal.value.message)
         assert command is not None
         result = subprocess.run(
             [shell, "-c", f"printf '%s\\n' {command[0]}"], cwd=tmp_path, capture_output=True

@@ -215,9 +215,9 @@ def test_hostile_names_become_one_short_line_and_stay_distinct() -> None:
     assert labels[2] == "without a name"
     assert (labels[3], labels[4]) == ("Same, run 3", "Same, run 4")
     assert labels[5] == "<b>&\"'"
-    labelled = run(1)
-    labelled["drive"]["label"] = "slot 3"
-    assert labels_of([labelled]) == {1: "slot 3"}
+    labelled_run = run(1)
+    labelled_run["drive"]["label"] = "slot 3"
+    assert labels_of([labelled_run]) == {1: "slot 3"}
 
 
 def test_references_are_listed_without_a_rank() -> None:

@@ -85,8 +85,8 @@ def test_the_128k_variant_is_not_preconditioned(drive_json: Make) -> None:
     (test,) = fios(plan)
     assert (test.test, test.job.block, test.job.rw) == ("RND128K Q32T1 write", 131072, "randwrite")
     assert plan.state == "as found, not purged; not preconditioned"
-    filled = registry.make_plan("consistency", drive_json(), {"preset": "128k", "fills": "1"})
-    assert [step.pass_no for step in fios(filled)] == [1, 1]
+    filled_plan = registry.make_plan("consistency", drive_json(), {"preset": "128k", "fills": "1"})
+    assert [step.pass_no for step in fios(filled_plan)] == [1, 1]
 
 
 def test_the_state_is_what_it_was(drive_json: Make) -> None:
@@ -169,9 +169,9 @@ def figures(
                                     "summary": summary(iops), "series": reduced(iops)}},
     ]  # fmt: skip
     if maxima is None:
-        skipped = {"state": "skipped", "reason": "fio 3.33 has no option log_window_value"}
-        items.append({**common, **skipped, "name": f"{step.test} latency by second", "value": None,
-                     "unit": "us", "detail": {}})  # fmt: skip
+        skip_fields = {"state": "skipped", "reason": "fio 3.33 has no option log_window_value"}
+        items.append({**common, **skip_fields, "name": f"{step.test} latency by second",
+                      "value": None, "unit": "us", "detail": {}})  # fmt: skip
     else:
         rest = {"mean": reduced(maxima), "max": reduced(maxima), "above": seconds_above(maxima)}
         items.append({**common, "name": f"{step.test} latency by second", "value": 1.0,

@@ -270,9 +270,9 @@ def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> N
         lines = banner_font.big(word, half - 2)
         assert len(lines) == banner_font.HEIGHT
         assert all(line.strip() in output for line in lines), word
-    coloured = "\n".join(frame(replace(VIEW, slots=SLOTS), *size, colours=True))
+    coloured_text = "\n".join(frame(replace(VIEW, slots=SLOTS), *size, colours=True))
     for style in ("good-block", "bad-block", "plain-block"):
-        assert f"\x1b[{screen.STYLES[style]}m" in coloured
+        assert f"\x1b[{screen.STYLES[style]}m" in coloured_text
 
 
 def test_on_a_small_screen_each_slot_has_its_line() -> None:

@@ -122,8 +122,10 @@ def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
 
 
 def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
-    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, required fewer than 1: data differ")
-    outcome = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
+    stop_reason = Reason(codes.STOPPED_ERRORS, "1 errors, required fewer than 1: data differ")
+    outcome = test_verdicts.of(
+        HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stop_reason
+    )
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert test_verdicts.codes_of(outcome) == (["data-corrupt", "stopped-errors"], [])
 
@@ -311,13 +313,13 @@ class Cycle:
     """A source that finds these differences."""
 
     def __init__(self, *differences: Difference) -> None:
-        self.differences, self.renewed = differences, False
+        self.differences, self.is_renewed = differences, False
 
     def compare(self, *_: object) -> tuple[Difference, ...]:
         return self.differences
 
     def renew(self, *_: object) -> None:
-        self.renewed = True
+        self.is_renewed = True
 
 
 @pytest.mark.parametrize(
@@ -345,7 +347,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
     outcome = do_verify(work, step)
-    assert outcome.failed and source.renewed
+    assert outcome.failed and source.is_renewed
     assert [item["files"] for item in reports] == ([files] if files else [])
     assert len(invalid) == (0 if files else 1)
     if files:

@@ -140,7 +140,7 @@ def codes_of(verdict: dict[str, Any]) -> list[str]:
 
 def test_the_drive_that_was_there_before_passes(world: World) -> None:
     world.after = world.drive
-    verdict = world.test(scanned="s-1")
+    verdict = world.test(scanned_serial="s-1")
     assert (verdict["verdict"], codes_of(verdict)) == ("pass", [])
     assert [ready.request.erase for ready in world.starts] == ["S1"]
 
@@ -149,7 +149,7 @@ def test_the_drive_that_was_there_before_passes(world: World) -> None:
 def test_a_drive_whose_label_has_another_serial_is_not_touched(
     world: World, erase: str | None
 ) -> None:
-    verdict = world.test(scanned="S2", erase=erase)
+    verdict = world.test(scanned_serial="S2", erase=erase)
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 1)
     assert codes_of(verdict) == ["serial-mismatch"]
     assert (verdict["runs"], verdict["limits"], world.starts) == ([], [], [])
@@ -173,7 +173,7 @@ def test_another_drive_in_its_place_is_reported(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured", "op", "share", "verdict"),
+    ("value", "op", "share", "verdict"),
     [
         (950.0, "~", 5, "pass"), (1050.0, "~", 5, "pass"), (949.0, "~", 5, "fail"),
         (1051.0, "~", 5, "fail"), (1051.0, ">=", 90, "pass"), (899.0, ">=", 90, "fail"),
@@ -181,20 +181,20 @@ def test_another_drive_in_its_place_is_reported(world: World) -> None:
     ],
 )  # fmt: skip
 def test_limits_relative_to_the_specs_and_to_a_run_of_this_bench(
-    world: World, measured: float, op: str, share: int, verdict: str
+    world: World, value: float, op: str, share: int, verdict: str
 ) -> None:
     world.after = world.drive
     world.rates = [1000.0]
     (first,) = world.test(erase="S1")["runs"]
     with contextlib.closing(database.open_writer(world.home)) as db:
         spec_sheets.save(db, sheets.read(b'model = "mod*"\nseq_read_mbps = 1000\n', "x.toml"))
-    world.rates = [measured]
+    world.rates = [value]
     for of in ("claim", f"run {first['number']}", "run 01234567-89ab-cdef-0123-000000000000"):
         text = f'[[limit]]\nfigure = "{READ}"\nop = "{op}"\nvalue = "{share} %"\nof = "{of}"\n'
         document = world.test(RECIPE + text.encode(), erase="S1")
         (limit,) = [item for item in document["limits"] if item["description"] == f"{READ} of cdm"]
         assert document["verdict"] == verdict, (of, document["reason"])
-        assert (limit["measured"], limit["unit"]) == (measured, "MB/s")
+        assert (limit["measured"], limit["unit"]) == (value, "MB/s")
         assert limit["required"] == (1000 if op == "~" else 10 * share)
 
 
@@ -224,7 +224,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permissi
     monkeypatch.setattr(drive_session, "execute", execute)
     monkeypatch.setattr(verdicts, "keep", lambda db, recipe, post: 1)
     texts = [TOML, SMALL, *(ready_ones.raw(name).decode() for name in ready_ones.names())]
-    carried = ok_count = erased = refused = 0
+    carried_count = ok_count = erase_count = refusal_count = 0
     for seed in range(1000):
         pick = random.Random(seed)
         raw = mutated(pick, pick.choice(texts))
@@ -232,7 +232,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permissi
             recipe = read(raw, "my.toml")
         except RecipeMistakes:
             continue
-        carried += 1
+        carried_count += 1
         is_listed, plugged_in = pick.random() < 0.7, pick.random() < 0.7
         world.drive = world.after = made_up(
             pick.choice(["usb-uas", "usb-bot", "sata"]), pick.choice([10**9, 10**11, 10**12]),
@@ -243,16 +243,20 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permissi
         verdict = world.test(raw, bench_ports={"2-1": "slot 1"} if is_listed else {})
         assert verdict["verdict"] in ("fail", "inconclusive"), seed
         if not starts:
-            refused += 1
+            refusal_count += 1
             continue
         assert _is_for(recipe, world.drive), seed
         ok_count += 1
         if any(one.plan.destroys for one in starts):
-            erased += 1
+            erase_count += 1
             blank = world.drive.value("contents") == "nothing"
             assert recipe.allow_erase and is_listed and plugged_in, seed
             assert blank or recipe.erase_used, seed
-    assert carried > 100 and min(ok_count, refused) > 20 and erased > 5, (carried, ok_count, erased)
+    assert carried_count > 100 and min(ok_count, refusal_count) > 20 and erase_count > 5, (
+        carried_count,
+        ok_count,
+        erase_count,
+    )
 
 
 def test_a_drive_that_only_looks_blank_is_not_erased(

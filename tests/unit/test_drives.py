@@ -63,7 +63,7 @@ def drive(
 
 
 def test_the_code_is_the_serial_where_it_is_the_only_one() -> None:
-    coded = discover._with_codes(
+    coded_drives = discover._with_codes(
         [
             drive("sda", "A", "2-1"),
             drive("sdb", "A", "2-2.1"),
@@ -74,16 +74,16 @@ def test_the_code_is_the_serial_where_it_is_the_only_one() -> None:
         ],
         {},
     )
-    assert [d.code for d in coded] == [
+    assert [d.code for d in coded_drives] == [
         "port:2-1:0", "port:2-2.1:0", "B", "port:2-4:0", "port:2-5:0@8:0", "port:2-6:0",
     ]  # fmt: skip
-    assert len({d.code for d in coded}) == len(coded)
+    assert len({d.code for d in coded_drives}) == len(coded_drives)
 
 
 def test_two_drives_that_the_kernel_puts_in_one_place_still_have_two_codes() -> None:
     first, second = drive("sda", None), drive("sdb", None)
-    coded = discover._with_codes([first, second], {})
-    assert len({d.code for d in coded}) == 2
+    coded_drives = discover._with_codes([first, second], {})
+    assert len({d.code for d in coded_drives}) == 2
 
 
 def some_drives() -> list[Drive]:
@@ -117,9 +117,9 @@ def test_an_ambiguous_selector_names_the_candidates() -> None:
 
 def test_a_label_that_is_another_drives_code_is_ambiguous() -> None:
     drives = [drive("sda", "A", "2-1"), drive("sdb", "B", "2-2")]
-    coded = discover._with_codes(drives, {drives[0].identity.key(): "B"})
+    coded_drives = discover._with_codes(drives, {drives[0].identity.key(): "B"})
     with pytest.raises(BadInput, match="names 2 drives"):
-        discover.resolve("B", coded)
+        discover.resolve("B", coded_drives)
 
 
 @pytest.mark.parametrize("selector", ["nothing", "/dev/sdz", "sda", ""])
@@ -272,7 +272,7 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
     assert practice.size_for(16 * gib) == 4 * gib
     assert practice.size_for(20 * gib) == 5 * gib
     assert practice.size_for(1000 * gib) == 8 * gib
-    assert practice.size_for(12 * gib, allocated=4 * gib) == 4 * gib
+    assert practice.size_for(12 * gib, allocated_bytes=4 * gib) == 4 * gib
     with pytest.raises(BadInput, match=r"17\.2 GB.*BENCHSTICK_HOME"):
         practice.size_for(16 * gib - 1)
 

@@ -264,8 +264,8 @@ def test_the_state_of_a_mark_after_a_purge() -> None:
 
 
 def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
-    counted = Counter(counts)
-    rest = counted["mark"]
+    counters = Counter(counts)
+    rest = counters["mark"]
     base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "reason": None}
     text = f"{rest} of {places} marks can still be read" if rest else f"all {places} marks are gone"
     items = [

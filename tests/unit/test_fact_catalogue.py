@@ -46,13 +46,13 @@ def test_the_docs_list_each_fact_with_its_type_and_unit() -> None:
         (DOCS / "drives.md").read_text(encoding="utf-8").split("## Facts\n")[1].split("\n## ")[0]
     )
     rows = [line.split("|")[1:4] for line in table.splitlines() if line.startswith("| `")]
-    documented = [
+    table_rows = [
         (name, kind.strip(), unit.strip())
         for names, kind, unit in rows
         for name in re.findall(r"`(.+?)`", names)
     ]
     entries = [(name, str(item.type), item.unit or "") for name, item in CATALOGUE.items()]
-    assert sorted(documented) == sorted(entries)
+    assert sorted(table_rows) == sorted(entries)
 
 
 def test_the_docs_list_each_counter() -> None:

@@ -21,10 +21,10 @@ from tests.unit.made_series import constant, fill, zones
 MB = 10**6
 
 
-def samples(*moved: int, step: int = 3, inflight: int = 0) -> list[Sample]:
+def samples(*byte_counts: int, step: int = 3, inflight: int = 0) -> list[Sample]:
     return [
         Sample(n, n + 1.0, 1.0, step, 0, count, 0, 0, 0, 0, 0, inflight, 0.0)
-        for n, count in enumerate(moved)
+        for n, count in enumerate(byte_counts)
     ]
 
 
@@ -73,12 +73,12 @@ def test_pauses_and_what_was_a_pause_in_part_are_left_out() -> None:
     assert {round(point.speed / MB) for point in points} == {100}
     assert len(points) + len(partial) == sum(1 for interval in series if interval.moved)
     assert all(round(point.speed / MB) < 90 for point in partial)
-    assert [point.rested for point in points].count(True) == 1
+    assert [point.has_pause_before for point in points].count(True) == 1
 
 
 def test_pauses_that_the_caller_left_out_are_seen_on_the_clock() -> None:
     series = [one for one in fill(constant(100), 1.0, pause_every=0.5) if one.moved]
-    assert [point.rested for point in busy_points(series)[0]].count(True) == 1
+    assert [point.has_pause_before for point in busy_points(series)[0]].count(True) == 1
 
 
 def test_noise_is_distinguished_from_levels() -> None:
@@ -93,11 +93,13 @@ def test_noise_is_distinguished_from_levels() -> None:
 def test_jagged_series_are_joined_and_calm_ones_left_alone() -> None:
     calm, _ = busy_points(fill(constant(200), 20, noise=0.05))
     assert calmed(calm) == (calm, 1)
-    jagged, _ = busy_points(
+    jagged_points, _ = busy_points(
         fill(lambda t, offset: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
     )
-    joined, each = calmed(jagged)
+    joined_points, each = calmed(jagged_points)
     assert each > 1
-    assert sum(point.moved for point in joined) == sum(point.moved for point in jagged)
-    assert joined[-1].t1 == jagged[-1].t1
-    assert noise_of(joined) < noise_of(jagged)
+    assert sum(point.moved for point in joined_points) == sum(
+        point.moved for point in jagged_points
+    )
+    assert joined_points[-1].t1 == jagged_points[-1].t1
+    assert noise_of(joined_points) < noise_of(jagged_points)

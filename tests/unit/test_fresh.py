@@ -65,9 +65,9 @@ def test_auto_never_takes_an_overwrite_nor_sets_a_password(
 @pytest.mark.parametrize("suite", SUITES)
 def test_an_erase_method_requested_by_name_is_used(drive_json: Make, suite: str) -> None:
     drive = drive_json(**SATA, **TRIM)
-    locked = registry.make_plan(suite, drive, {"purge": "security-erase"})
-    assert purges(locked) == [("security-erase", "security-erase")]
-    assert any("the ATA password benchstick is on the drive" in note for note in locked.notes)
+    locked_plan = registry.make_plan(suite, drive, {"purge": "security-erase"})
+    assert purges(locked_plan) == [("security-erase", "security-erase")]
+    assert any("the ATA password benchstick is on the drive" in note for note in locked_plan.notes)
     over = registry.make_plan(suite, drive, {"purge": "overwrite"})
     assert purges(over) == [("overwrite", "overwrite")]
     assert "no fresh drive, all is in use" in str(over.state)
@@ -122,13 +122,13 @@ def test_a_sweep_that_only_reads_does_not_purge_by_default(drive_json: Make) -> 
 
 def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(**TRIM), {"span": "75"})
-    filled = (
+    fill_figures = (
         "filled 2 times in this run, in order in 128 KiB pieces, over 750.00 GB "
         "(75.0 % of the LBAs)"
     )
-    assert plan.state == f"purged by discard of all blocks; {filled}"
+    assert plan.state == f"purged by discard of all blocks; {fill_figures}"
     assert plan.state_after("purged by discard of all blocks") == plan.state
-    assert plan.state_after(None) == f"purge not done; {filled}"
+    assert plan.state_after(None) == f"purge not done; {fill_figures}"
     read = plan_from_json(plan.to_json())
     assert (read.states, read.state) == (plan.states, plan.state)
     older = {key: value for key, value in plan.to_json().items() if key != "states"}

@@ -250,11 +250,11 @@ def test_for_the_program_that_writes_sticks_only_the_stick_itself_is_left_out() 
     """Whatever else protects it still does: mounts, the kernel's own use, the boot."""
     stick = Partition(1, 1 << 20, 8 << 20, partuuid=in_use.STICK_FAT)
     idle = Contents("dos", partitions=(stick,))
-    used = in_use.Claims()
-    used.reasons["sda"].append("sda1 is in use: mounted at /mnt")
+    no_claims = in_use.Claims()
+    no_claims.reasons["sda"].append("sda1 is in use: mounted at /mnt")
     for inside, claims, reasons in (
         (idle, in_use.Claims(), 0),
-        (idle, used, 1),
+        (idle, no_claims, 1),
         (replace(idle, exclusive="busy"), in_use.Claims(), 1),
         (idle, in_use.Claims(boot_ids=frozenset({in_use.STICK_FAT})), 1),
     ):

@@ -77,7 +77,7 @@ def test_an_invalid_burst_is_listed_with_the_others() -> None:
     assert [item["fast_bytes"] for item in document["bursts"]] == [None, GB]
 
 
-@pytest.mark.parametrize(("moved", "seconds"), [(0, 1.0), (GB, 0.0), (-1, 1.0)])
-def test_a_burst_without_bytes_or_time_is_an_error(moved: int, seconds: float) -> None:
+@pytest.mark.parametrize(("byte_count", "seconds"), [(0, 1.0), (GB, 0.0), (-1, 1.0)])
+def test_a_burst_without_bytes_or_time_is_an_error(byte_count: int, seconds: float) -> None:
     with pytest.raises(ValueError, match="burst after 30 s"):
-        judge_recovery([Burst(30, moved, seconds)], fast_mbps=4, slow_mbps=1, zone_bytes=None)
+        judge_recovery([Burst(30, byte_count, seconds)], fast_mbps=4, slow_mbps=1, zone_bytes=None)

@@ -216,9 +216,9 @@ def test_intervals_of_any_length_and_without_a_clock() -> None:
     while offset < 8 * GB:
         seconds = source.uniform(0.2, 0.9)
         fast = min(seconds, max(0.0, 10.0 - t))
-        moved = round(200e6 * fast + 50e6 * (seconds - fast))
-        offset, t = offset + moved, t + seconds
-        series.append(Interval(offset, seconds, moved))
+        byte_count = round(200e6 * fast + 50e6 * (seconds - fast))
+        offset, t = offset + byte_count, t + seconds
+        series.append(Interval(offset, seconds, byte_count))
     assert knees_of(find_knees(series, ends_whole=True)) == pytest.approx([2], rel=0.01)
 
 

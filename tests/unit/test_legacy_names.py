@@ -94,9 +94,9 @@ def test_a_bundle_of_version_1_keeps_its_digest(tmp_path: Path) -> None:
         assert is_new and bundle.keep(db, tmp_path / "home", io.BytesIO(data)) == (number, False)
         origin = imported_runs.origin(db, number)
         document = run_reader.run_json(db, number)
-        exported = io.BytesIO()
-        bundle.write(db, number, exported)
-        again = bundle.read(exported)
+        export_file = io.BytesIO()
+        bundle.write(db, number, export_file)
+        again = bundle.read(export_file)
     samples = bundle.read(io.BytesIO(data)).samples
     own = {**old_run(), "steps": [{**step, "artefacts": None} for step in old_run()["steps"]]}
     own.pop("corrupt", None)

@@ -114,8 +114,8 @@ def test_the_document_has_what_goes_into_the_image(tmp_path: Path) -> None:
     assert packages["sg3_utils"]["licenseComments"] == "BSD-Style"
     assert document["spdxVersion"] == "SPDX-2.3"
     assert document["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
-    described = [item["relatedSpdxElement"] for item in document["relationships"]]
-    assert described == [item["SPDXID"] for item in document["packages"]]
+    described_ids = [item["relatedSpdxElement"] for item in document["relationships"]]
+    assert described_ids == [item["SPDXID"] for item in document["packages"]]
 
 
 def test_no_address_and_no_path_gets_out(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
         sampler._pending.append(one(second))
         runner.work.now = float(second + 1)  # type: ignore[misc]
         # As `_tick` does, without the live progress, which is written each second.
-        if runner.work.now - runner._committed > COMMIT_EVERY:
+        if runner.work.now - runner._commit_time > COMMIT_EVERY:
             runner._commit()
 
 
@@ -199,9 +199,9 @@ def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> 
     paces.learn(write, 50.0 * write.seconds, 0.0, write.bytes_written)
     assert paces.seconds_of([read]) == pytest.approx(read.seconds)
     assert paces.seconds_of([write]) == pytest.approx(50 * write.seconds)
-    timed = registry.make_plan("consistency", drive_json(), {}).steps[-2]
-    paces.learn(timed, 10_000.0, 0.0, timed.bytes_written)
-    assert paces.seconds_of([timed]) == timed.seconds
+    timed_step = registry.make_plan("consistency", drive_json(), {}).steps[-2]
+    paces.learn(timed_step, 10_000.0, 0.0, timed_step.bytes_written)
+    assert paces.seconds_of([timed_step]) == timed_step.seconds
 
 
 def test_the_run_estimates_the_time_left_from_its_own_pace(
@@ -219,7 +219,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
     step_runner.work.current.index = fills[0]
     step_runner.work.now = 1000.0  # type: ignore[misc]
-    step_runner._committed = step_runner._step_start = 0.0
+    step_runner._commit_time = step_runner._step_start = 0.0
     step_runner._show_progress()
     assert calls[0]["is_upper_bound"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.

@@ -128,7 +128,7 @@ def sysfs(tmp_path: Path) -> Path:
 
 def test_the_sampler_notices_another_disk_sequence(sysfs: Path) -> None:
     calls: list[bool] = []
-    sampler = Sampler("sdx", interval=0.01, changed=lambda: calls.append(True), sysfs=sysfs)
+    sampler = Sampler("sdx", interval=0.01, on_change=lambda: calls.append(True), sysfs=sysfs)
     sampler.start()
     assert not sampler.drive_lost.wait(0.1)
     (sysfs / "block/sdx/diskseq").write_text("18\n")
@@ -236,7 +236,7 @@ def test_a_request_carries_the_token_and_older_ones_have_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "follows", "refused"),
+    ("now", "follows", "is_refused"),
     [
         (TOKEN, False, False),
         (Token(64 << 20, 17, "1" * 32), False, True),
@@ -245,7 +245,7 @@ def test_a_request_carries_the_token_and_older_ones_have_none() -> None:
     ],
 )
 def test_a_plan_is_for_the_medium_that_was_chosen(
-    monkeypatch: pytest.MonkeyPatch, now: Token, follows: bool, refused: bool
+    monkeypatch: pytest.MonkeyPatch, now: Token, follows: bool, is_refused: bool
 ) -> None:
     class Planned(Exception):
         pass
@@ -260,7 +260,7 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
     )
     monkeypatch.setattr("benchstick.drives.sanitize_methods.unusable", lambda _drive: None)
     wish = RunRequest(suite="cdm", drive="S", medium=TOKEN.text, follows=follows)
-    with pytest.raises(Refused if refused else Planned):
+    with pytest.raises(Refused if is_refused else Planned):
         make_ready(wish, Path("/nonexistent"), drive=drive)
 
 

@@ -175,7 +175,7 @@ def test_the_command_line_takes_lists_and_removes_them(
                        (["import", "gone.toml"], "gone.toml: No such file"),
                        (["remove", "77"], "model 77: there is no such sheet")):  # fmt: skip
         assert cli.invoke(["model", *argv]) == 2
-        captured = capsys.readouterr()
-        assert message in captured.err
-        assert len(captured.err.splitlines()) == 1
+        output = capsys.readouterr()
+        assert message in output.err
+        assert len(output.err.splitlines()) == 1
     assert cli.invoke(["model", "remove", str(model["id"])]) == 0

@@ -73,9 +73,9 @@ def test_a_run_continues_in_another_store(
         for db in (first, wanted_db):
             earlier = add_run(db, drive_json(), "u0")
             earlier.setting_changed("/sys/block/sdy/queue/read_ahead_kb", "128", "0")
-        undisturbed = add_run(wanted_db, drive_json())
-        tell_the_first_half(undisturbed)
-        tell_the_second_half(undisturbed)
+        other_run = add_run(wanted_db, drive_json())
+        tell_the_first_half(other_run)
+        tell_the_second_half(other_run)
 
         record = add_run(first, drive_json())
         pulls: list[bool] = []
@@ -93,7 +93,7 @@ def test_a_run_continues_in_another_store(
             assert later["path"].endswith("nr_requests")
         tell_the_second_half(record)
 
-        assert record.number == undisturbed.number == 2
+        assert record.number == other_run.number == 2
         document = undated(run_reader.run_json(other, 2))
         (event,) = document["events"]
         assert (event["kind"], event["text"]) == ("store", "the stick was pulled out")

@@ -88,20 +88,20 @@ def exclusive_opens(
 ) -> tuple[list[int], list[float]]:
     """Let the next exclusive opens of the node end in these errors (0: none). The descriptors
     that were opened, and the pauses."""
-    real, opened, pauses = os.open, list[int](), list[float]()
+    real, open_flags, pauses = os.open, list[int](), list[float]()
 
     def fake_open(name: str, flags: int) -> int:
         if flags & os.O_EXCL:
             number = errors.pop(0)
             if number:
                 raise OSError(number, os.strerror(number))
-        opened.append(real(name, flags & ~os.O_EXCL))
-        return opened[-1]
+        open_flags.append(real(name, flags & ~os.O_EXCL))
+        return open_flags[-1]
 
     path.write_bytes(bytes(4096))
     monkeypatch.setattr(os, "open", fake_open)
     monkeypatch.setattr("benchstick.drives.probe_node.time.sleep", pauses.append)
-    return opened, pauses
+    return open_flags, pauses
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_a_node_that_another_probe_held_for_a_moment_is_not_busy(
 def test_the_probe_reads_without_holding_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, _ = exclusive_opens(monkeypatch, [0], tmp_path / "node")
+    open_flags, _ = exclusive_opens(monkeypatch, [0], tmp_path / "node")
     still_open: list[int] = []
 
     def read_ranges(fd: int, ranges: list[str], *, sample: bool = False) -> tuple[str, str]:
-        for one in opened:
+        for one in open_flags:
             try:
                 os.fstat(one)
                 still_open.append(one)
@@ -145,6 +145,6 @@ def test_the_probe_reads_without_holding_the_node(
 
     monkeypatch.setattr(probe_node, "read_ranges", read_ranges)
     probe_node.main(str(tmp_path / "node"), ["0:4096"])
-    plain, exclusive = opened
+    plain, exclusive = open_flags
     assert still_open == [plain]
     assert exclusive != plain

@@ -141,25 +141,25 @@ def test_there_is_no_answer_on_a_run_that_is_not_there(bench: LocalBench, name: 
 def test_a_request_opens_what_it_needs_and_closes_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[sqlite3.Connection] = []
+    connections: list[sqlite3.Connection] = []
     for name in ("open_reader", "open_for_web"):
         opener = getattr(local, name)
 
         def spy(folder: Path, opener: Any = opener) -> sqlite3.Connection:
-            opened.append(opener(folder))
-            return opened[-1]
+            connections.append(opener(folder))
+            return connections[-1]
 
         monkeypatch.setattr(local, name, spy)
     local_bench = LocalBench(home, settings.read("", "defaults"))
-    assert opened == []
+    assert connections == []
     local_bench.bench_id()
     local_bench.labels()
-    assert len(opened) == 1
+    assert len(connections) == 1
     local_bench.add_request("cancel", {"run": 1})
     local_bench.add_request("cancel", {"run": 1})
-    assert len(opened) == 2
+    assert len(connections) == 2
     local_bench.close()
-    for connection in opened:
+    for connection in connections:
         with pytest.raises(sqlite3.ProgrammingError):
             connection.execute("SELECT 1")
 

@@ -83,10 +83,10 @@ def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: 
     assert (step.job.depth, step.job.threads, step.span.size) == (32, 4, TB // MIB * MIB)
     assert step.test == "RND1M 100:0 Q32T4"
     assert plan.deviations == ()
-    cached = plan_of(drive_json(**CLIENT), preset="enterprise")
-    assert cached.deviations == ("write cache enabled instead of off",)
+    cached_plan = plan_of(drive_json(**CLIENT), preset="enterprise")
+    assert cached_plan.deviations == ("write cache enabled instead of off",)
     assert any(note.startswith("PTS-like, changed: not SNIA-conformant: write cache enabled")
-               for note in cached.notes)  # fmt: skip
+               for note in cached_plan.notes)  # fmt: skip
 
 
 def test_throughput_purges_and_fills_for_each_block_size(drive_json: Make) -> None:
@@ -157,9 +157,11 @@ def test_hir_waits_after_each_five_seconds_and_not_in_between(drive_json: Make) 
 @pytest.mark.parametrize("test", ["iops", "throughput", "latency", "wsat", "hir"])
 def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
     plan = plan_of(drive_json(**CLIENT), preset="reduced", test=test)
-    measured = [step for step in plan.steps if isinstance(step, Fio) and "fill" not in step.name]
-    assert all(step.name.startswith("reduced ") for step in measured)
-    assert {step.job.runtime for step in measured if step.round.number} == {30}
+    measured_steps = [
+        step for step in plan.steps if isinstance(step, Fio) and "fill" not in step.name
+    ]
+    assert all(step.name.startswith("reduced ") for step in measured_steps)
+    assert {step.job.runtime for step in measured_steps if step.round.number} == {30}
     assert any(note.startswith("PTS-like, reduced: not SNIA-conformant: ") for note in plan.notes)
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     result = result_of(Pts(), plan, raw_figures, drive_json())
@@ -215,12 +217,12 @@ def test_what_is_changed_is_not_called_pts(
 
 
 def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
-    trimmed = plan_of(drive_json(**TRIM, write_cache="enabled"))
-    assert str(trimmed.state).startswith("purged by discard of all blocks; ")
-    assert trimmed.deviations == ("purged by discard, not by Sanitize, Format or Security Erase",)
+    trim_plan = plan_of(drive_json(**TRIM, write_cache="enabled"))
+    assert str(trim_plan.state).startswith("purged by discard of all blocks; ")
+    assert trim_plan.deviations == ("purged by discard, not by Sanitize, Format or Security Erase",)
     assert any(
         note.startswith("PTS-like, changed: not SNIA-conformant: purged by discard")
-        for note in trimmed.notes
+        for note in trim_plan.notes
     )
     # A purge by hand, as the user states it, is no departure.
     purged_plan = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
@@ -334,23 +336,23 @@ RISE_10_4 = [94.8, 97.4, 100.0, 102.6, 105.2]  # range 10.4, slope 2.6 * 4 = 10.
 
 
 @pytest.mark.parametrize(
-    ("five", "reached"),
+    ("five", "is_reached"),
     [(LEVEL_20, True), (LEVEL_20_2, False), (RISE_10, True), (RISE_10_4, False)],
 )
 @pytest.mark.parametrize("test", ["iops", "latency", "throughput", "hir"])
 def test_the_rounds_end_by_the_rule_on_both_sides_of_its_limits(
-    drive_json: Make, five: list[float], reached: bool, test: str
+    drive_json: Make, five: list[float], is_reached: bool, test: str
 ) -> None:
     plan = quick(drive_json, test=test)
     sixth = rounds(plan, 6)[0]
     reason = over(Pts(), plan, sixth, figures(plan, rounds_of(plan, five)))
-    assert reason == ("steady state after round 5" if reached else None)
+    assert reason == ("steady state after round 5" if is_reached else None)
     # Four rounds are no window, whatever they are.
     fifth = rounds(plan, 5)[0]
     assert over(Pts(), plan, fifth, figures(plan, rounds_of(plan, five[:4]))) is None
     document = result_of(Pts(), plan, figures(plan, rounds_of(plan, five)), drive_json()).document
     (verdict,) = document["verdicts"]
-    assert verdict["state"] == ("reached" if reached else "not yet")
+    assert verdict["state"] == ("reached" if is_reached else "not yet")
 
 
 def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: Make) -> None:
@@ -531,9 +533,9 @@ def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     slow = plan_of(drive_json(**CLIENT), test="wsat", time="7200")
     result = result_of(Pts(), slow, figures(slow, rounds_of(slow, [1.0] * 3)), drive_json())
     assert {item["state"] for item in result.figures} == {"valid"}
-    changed = "PTS-like, changed: not SNIA-conformant"
+    note = "PTS-like, changed: not SNIA-conformant"
     assert {item["reason"] for item in result.figures} == {
-        changed, f"of 3 rounds only; {changed}"
+        note, f"of 3 rounds only; {note}"
     }  # fmt: skip
 
 

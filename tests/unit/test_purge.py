@@ -41,22 +41,75 @@ def recorded(name: str) -> str:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("ready", AtaSecurity(supported=True, enhanced=True, minutes=2, enhanced_minutes=8)),
-        ("frozen", AtaSecurity(supported=True, frozen=True, enhanced=True, minutes=2,
-                               enhanced_minutes=8)),
-        ("password", AtaSecurity(supported=True, enabled=True, enhanced=True, minutes=2,
-                                 enhanced_minutes=8)),
-        ("locked", AtaSecurity(supported=True, enabled=True, locked=True, enhanced=True, minutes=2,
-                               enhanced_minutes=8)),
-        ("locked-and-frozen", AtaSecurity(supported=True, enabled=True, locked=True, frozen=True,
-                                          enhanced=True, minutes=2, enhanced_minutes=8)),
-        ("expired", AtaSecurity(supported=True, enabled=True, locked=True, expired=True,
-                                enhanced=True, minutes=2, enhanced_minutes=8)),
-        ("disk", AtaSecurity(supported=True, enhanced=True, minutes=480, enhanced_minutes=482)),
-        ("old-disk", AtaSecurity(supported=True, minutes=508)),
+        (
+            "ready",
+            AtaSecurity(is_supported=True, has_enhanced_erase=True, minutes=2, enhanced_minutes=8),
+        ),
+        (
+            "frozen",
+            AtaSecurity(
+                is_supported=True,
+                is_frozen=True,
+                has_enhanced_erase=True,
+                minutes=2,
+                enhanced_minutes=8,
+            ),
+        ),
+        (
+            "password",
+            AtaSecurity(
+                is_supported=True,
+                is_enabled=True,
+                has_enhanced_erase=True,
+                minutes=2,
+                enhanced_minutes=8,
+            ),
+        ),
+        (
+            "locked",
+            AtaSecurity(
+                is_supported=True,
+                is_enabled=True,
+                is_locked=True,
+                has_enhanced_erase=True,
+                minutes=2,
+                enhanced_minutes=8,
+            ),
+        ),
+        (
+            "locked-and-frozen",
+            AtaSecurity(
+                is_supported=True,
+                is_enabled=True,
+                is_locked=True,
+                is_frozen=True,
+                has_enhanced_erase=True,
+                minutes=2,
+                enhanced_minutes=8,
+            ),
+        ),
+        (
+            "expired",
+            AtaSecurity(
+                is_supported=True,
+                is_enabled=True,
+                is_locked=True,
+                is_expired=True,
+                has_enhanced_erase=True,
+                minutes=2,
+                enhanced_minutes=8,
+            ),
+        ),
+        (
+            "disk",
+            AtaSecurity(
+                is_supported=True, has_enhanced_erase=True, minutes=480, enhanced_minutes=482
+            ),
+        ),
+        ("old-disk", AtaSecurity(is_supported=True, minutes=508)),
         ("none", AtaSecurity()),
     ],
-)  # fmt: skip
+)
 def test_the_security_section_of_hdparm(file: str, expected: AtaSecurity) -> None:
     assert parse_ata_security(recorded(f"hdparm-I-{file}.txt")) == expected
 
@@ -262,8 +315,8 @@ def test_a_drive_that_can_only_be_purged_is_reported(drive_json: Make) -> None:
         sanitize_methods.unusable(nvme(drive_json, sanitize_state="in progress"))
     )
     assert "--undo" in str(sanitize_methods.unusable(nvme(drive_json, sanitize_state="failed")))
-    locked = sata(drive_json, security="enabled, locked, not frozen")
-    assert "benchstick purges" in str(sanitize_methods.unusable(locked))
+    locked_drive = sata(drive_json, security="enabled, locked, not frozen")
+    assert "benchstick purges" in str(sanitize_methods.unusable(locked_drive))
     assert sanitize_methods.unusable(sata(drive_json, security="enabled, not frozen")) is None
 
 

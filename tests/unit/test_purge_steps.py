@@ -46,15 +46,15 @@ class AtaDrive:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.password: str | None = None
-        self.locked = self.frozen = False
-        self.erased = self.refused = 0
+        self.is_locked = self.is_frozen = False
+        self.erase_count = self.refusal_count = 0
         self.dies_at = ""
         self.aborts = ""
         self.in_store: list[str | None] = []
         self.before: Callable[[str], None] = lambda act: None
 
     def power_cycle(self) -> None:
-        self.locked, self.frozen = self.password is not None, False
+        self.is_locked, self.is_frozen = self.password is not None, False
 
     def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
         if argv[0] != "hdparm" or argv[1] == "-V":
@@ -66,15 +66,15 @@ class AtaDrive:
         self.before(act)
         if act == self.dies_at:
             raise PowerCut
-        ok = act != self.aborts and not self.frozen and self.takes(act, password)
+        ok = act != self.aborts and not self.is_frozen and self.takes(act, password)
         return reply(argv, code=0 if ok else 5, err="" if ok else "SECURITY: Input/output error")
 
     def state(self) -> str:
-        if self.locked:
-            return "locked-and-frozen" if self.frozen else "locked"
+        if self.is_locked:
+            return "locked-and-frozen" if self.is_frozen else "locked"
         if self.password is not None:
             return "password"
-        return "frozen" if self.frozen else "ready"
+        return "frozen" if self.is_frozen else "ready"
 
     def takes(self, act: str, password: str) -> bool:
         if act == "set-pass":
@@ -84,15 +84,15 @@ class AtaDrive:
             self.password = password
             return True
         if password != self.password:
-            self.refused += 1
+            self.refusal_count += 1
             return False
         if act == "unlock":
-            self.locked = False
+            self.is_locked = False
         elif act == "disable":
             self.password = None
         else:
-            self.erased += 1
-            self.password, self.locked = None, False
+            self.erase_count += 1
+            self.password, self.is_locked = None, False
         return True
 
 
@@ -144,16 +144,16 @@ class FakeHold:
     """A stand-in for the guard's hold, which is tested elsewhere. It counts the checks."""
 
     def __init__(self) -> None:
-        self.checked = 0
+        self.check_count = 0
         self.is_gone = False
         self.is_exclusive = False
         self.medium_changed: str | None = None
 
     def check_before_write(self, **_: Any) -> None:
-        self.checked += 1
+        self.check_count += 1
 
     def check_same(self, **_: Any) -> None:
-        self.checked += 1
+        self.check_count += 1
         if self.is_gone:
             raise DriveLost("gone")
 
@@ -182,8 +182,8 @@ def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def db(bench_home: Path) -> Iterator[Any]:
     paths.make_run_folder()
-    with contextlib.closing(database.open_writer(bench_home)) as opened:
-        yield opened
+    with contextlib.closing(database.open_writer(bench_home)) as connection:
+        yield connection
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     work = start(db, 1)
     outcome = do_purge(work, step(rung))
     assert ata.in_store == ["benchstick"]
-    assert (ata.erased, ata.password) == (1, None)
+    assert (ata.erase_count, ata.password) == (1, None)
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
     assert work.conditions.state is not None
@@ -262,11 +262,11 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert [figure.name for figure in outcome.figures] == ["purge time"]
     assert outcome.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
-    assert cast(FakeHold, work.hold).checked >= 1
+    assert cast(FakeHold, work.hold).check_count >= 1
 
 
 def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> None:
-    ata.frozen = True
+    ata.is_frozen = True
     with pytest.raises(BadInput, match="suspend the machine"):
         do_purge(start(db, 1), step("security-erase"))
     assert (ata.password, ata.in_store) == (None, [])
@@ -278,18 +278,18 @@ def test_a_password_that_is_not_ours_is_left_alone(db: Any, ata: AtaDrive) -> No
     ata.password = "somebody"
     with pytest.raises(BadInput, match="protected by an ATA password"):
         do_purge(start(db, 1), step("security-erase"))
-    assert (ata.password, ata.erased) == ("somebody", 0)
+    assert (ata.password, ata.erase_count) == ("somebody", 0)
 
 
 @pytest.mark.parametrize("dies_at", ["set-pass", "erase"])
-@pytest.mark.parametrize("cycled", [False, True])
+@pytest.mark.parametrize("has_power_cycle", [False, True])
 def test_an_interrupted_erase_is_reported_and_resumed(
-    db: Any, ata: AtaDrive, dies_at: str, cycled: bool
+    db: Any, ata: AtaDrive, dies_at: str, has_power_cycle: bool
 ) -> None:
     ata.dies_at = dies_at
     with pytest.raises(PowerCut):
         do_purge(start(db, 1), step("security-erase"))
-    if cycled:
+    if has_power_cycle:
         ata.power_cycle()
     (purge,) = interrupted_sanitize.unfinished(db)
     assert purge.password == "benchstick"
@@ -300,53 +300,53 @@ def test_an_interrupted_erase_is_reported_and_resumed(
     work = start(db, 2)
     work.conditions.marks = None
     do_purge(work, step("security-erase", resumes=1))
-    assert (ata.erased, ata.password, ata.locked) == (1, None, False)
+    assert (ata.erase_count, ata.password, ata.is_locked) == (1, None, False)
     # The marks that prove it are those of the first run.
     assert work.conditions.marks == Marks(UUID.format(1), CAPACITY, 4096, 64)
     assert [state for state, _, _ in rows(db)] == ["closed", "done"]
     assert interrupted_sanitize.unfinished(db) == []
 
 
-@pytest.mark.parametrize("cycled", [False, True])
+@pytest.mark.parametrize("has_power_cycle", [False, True])
 def test_an_interrupted_erase_is_undone_with_its_password(
-    db: Any, ata: AtaDrive, cycled: bool
+    db: Any, ata: AtaDrive, has_power_cycle: bool
 ) -> None:
     ata.dies_at = "erase"
     with pytest.raises(PowerCut):
         do_purge(start(db, 1), step("security-erase"))
-    if cycled:
+    if has_power_cycle:
         ata.power_cycle()
         assert ata.state() == "locked"
     (purge,) = interrupted_sanitize.unfinished(db)
     drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
     text = interrupted_sanitize._take_back(purge, drive_hold)
     assert text.startswith("the ATA password is removed: the drive is not enabled, not frozen")
-    assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
+    assert (ata.password, ata.is_locked, ata.erase_count) == (None, False, 0)
 
 
 def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_with_the_reason(
     db: Any, ata: AtaDrive
 ) -> None:
-    ata.password, ata.locked, ata.frozen = "benchstick", True, True
+    ata.password, ata.is_locked, ata.is_frozen = "benchstick", True, True
     with pytest.raises(BadInput, match="suspend the machine"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert ata.password == "benchstick"
 
 
 def test_a_wrong_password_is_reported_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
-    ata.password, ata.locked = "somebody", True
+    ata.password, ata.is_locked = "somebody", True
     with pytest.raises(Inconclusive, match="did not remove the password"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
-    assert (ata.password, ata.locked) == ("somebody", True)
+    assert (ata.password, ata.is_locked) == ("somebody", True)
     # It counts against the drive's five tries.
-    assert ata.refused == 1
+    assert ata.refusal_count == 1
 
 
 def test_an_erase_that_the_drive_aborts_leaves_no_password(db: Any, ata: AtaDrive) -> None:
     ata.aborts = "erase"
     with pytest.raises(BenchError, match="its password is off again"):
         do_purge(start(db, 1), step("security-erase"))
-    assert (ata.password, ata.erased) == (None, 0)
+    assert (ata.password, ata.erase_count) == (None, 0)
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
@@ -363,7 +363,7 @@ def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> 
     ata.takes = slow  # type: ignore[method-assign]
     with pytest.raises(Cancelled, match="completed first"):
         do_purge(work, step("security-erase"))
-    assert (ata.erased, ata.password) == (1, None)
+    assert (ata.erase_count, ata.password) == (1, None)
     assert "cannot be stopped" in events(db)
     # The drive's state was read all the same: the purge is not listed as interrupted.
     assert rows(db) == [("done", "erasing", "benchstick")]
@@ -386,7 +386,7 @@ def test_a_cancel_before_the_erase_leaves_no_password(
     with pytest.raises(Cancelled, match="its password is off again"):
         do_purge(work, step("security-erase"))
     assert ata.in_store == ["benchstick"]
-    assert (ata.erased, ata.password) == (0, None)
+    assert (ata.erase_count, ata.password) == (0, None)
     assert rows(db) == [("closed", "begun", None)]
 
 
@@ -404,7 +404,7 @@ def test_a_cancel_before_anything_was_sent_sends_nothing(db: Any, ata: AtaDrive)
     work.cancel.set()
     with pytest.raises(Cancelled):
         do_purge(work, step("security-erase"))
-    assert (ata.in_store, ata.password, ata.erased) == ([], None, 0)
+    assert (ata.in_store, ata.password, ata.erase_count) == ([], None, 0)
     assert rows(db) == [("closed", "begun", None)]
 
 
@@ -416,7 +416,7 @@ def test_an_aborted_erase_leaves_no_password_when_it_was_cancelled_too(
     ata.before = lambda act: work.cancel.set() if act == "erase" else None
     with pytest.raises(BenchError, match="its password is off again"):
         do_purge(work, step("security-erase"))
-    assert (ata.password, ata.erased) == (None, 0)
+    assert (ata.password, ata.erase_count) == (None, 0)
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
@@ -457,7 +457,7 @@ def test_an_erase_does_not_resume_behind_a_bridge(db: Any, ata: AtaDrive) -> Non
     ata.power_cycle()
     with pytest.raises(BadInput, match="USB bridge"):
         do_purge(start(db, 2, "usb-uas"), step("security-erase", resumes=1))
-    assert (ata.erased, ata.password) == (0, "benchstick")
+    assert (ata.erase_count, ata.password) == (0, "benchstick")
     (purge,) = interrupted_sanitize.unfinished(db)
     assert (purge.run, purge.password) == (2, "benchstick")
 
@@ -681,12 +681,12 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
         interrupted_sanitize, "take_hold", lambda *_, **__: contextlib.nullcontext(drive_hold)
     )
     nvme.log = "nvme-2.3-sanitize-log-failed.json"
-    well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
+    well, failed_drive = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
     assert nvme.commands == []
     assert "left the failed sanitize" in interrupted_sanitize.undo(
-        db, bench_home, failed, unlock=None
+        db, bench_home, failed_drive, unlock=None
     )
     assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
@@ -783,8 +783,8 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
         0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
         phase="erasing", bytes_written=1 << 28,
     )  # fmt: skip
-    (noted,) = interrupted_sanitize.noted(bench_home, [drive])
-    fact = noted.to_json()["unfinished_purge"]
+    (drive_with_note,) = interrupted_sanitize.noted(bench_home, [drive])
+    fact = drive_with_note.to_json()["unfinished_purge"]
     assert fact["value"]["written"] == 1 << 28
     assert "--param rung=resume" in fact["value"]["advice"]
     assert fact["source"] == "run 1"

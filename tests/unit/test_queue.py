@@ -48,9 +48,9 @@ def test_what_leaves_no_filesystem_is_not_followed_by_what_keeps_one(drive_json:
     run_queue.check(
         plans(drive, ("cdm", "keep"), ("sustained", ""), ("das", "auto"), ("cdm", "keep"))
     )
-    with pytest.raises(BadInput, match="put cdm first") as refused:
+    with pytest.raises(BadInput, match="put cdm first") as refusal:
         run_queue.check(plans(drive, ("sustained", ""), ("cdm", "keep")))
-    assert refused.value.field == "fs"
+    assert refusal.value.field == "fs"
     with pytest.raises(BadInput, match="1 to 20"):
         run_queue.check([])
 
@@ -97,11 +97,11 @@ def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_j
 def test_several_suites_each_take_the_options_that_they_know() -> None:
     job = RunRequest(suite="das:quick, cdm,sustained", drive="D", erase="D")
     options = Options(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
-    das, cdm, sustained = read_suites(job, options)
+    das, cdm, sustained_suite = read_suites(job, options)
     assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
     assert (cdm.params, cdm.scale) == ({"passes": "2", "size": "64MiB"}, None)
-    assert (sustained.params, sustained.fs) == ({}, None)
-    assert {item.erase for item in (das, cdm, sustained)} == {"D"}
+    assert (sustained_suite.params, sustained_suite.fs) == ({}, None)
+    assert {item.erase for item in (das, cdm, sustained_suite)} == {"D"}
     for suite, wrong in (
         ("das,cdm", Options(params={"nosuch": "1"})), ("cdm,atto", Options(scale=0.5)),
         ("sustained,pts", Options(fs="exfat")), ("das,", Options()), ("das:nosuch", Options()),
@@ -178,10 +178,10 @@ class Workers:
     def __init__(self, db: sqlite3.Connection, drive: dict[str, Any]) -> None:
         self.db = db
         self.drive = drive
-        self.started: list[tuple[int, int, bool]] = []
+        self.start_calls: list[tuple[int, int, bool]] = []
 
     def start(self, number: int, place: int, first: bool) -> None:
-        self.started.append((number, place, first))
+        self.start_calls.append((number, place, first))
 
     def take(self, *suites: str) -> int:
         body = {
@@ -195,7 +195,7 @@ class Workers:
 
     def ends(self, number: int, code: int, reason: str | None = None) -> None:
         """The run that was started last ends."""
-        place = self.started[-1][1]
+        place = self.start_calls[-1][1]
         run = run_writer.RunRecord.create(
             self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
             plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
@@ -231,7 +231,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
         agents.cancel(workers.db, {"queue": number, "position": 0})
     workers.ends(number, 5)
     workers.ends(number, 0)
-    assert workers.started == [(number, 0, True), (number, 2, False)]
+    assert workers.start_calls == [(number, 0, True), (number, 2, False)]
     assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = agent_requests.answer_of(workers.db, number)
     assert answer is not None and answer["state"] == RequestState.COMPLETE
@@ -256,7 +256,7 @@ def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     assert agents.cancel(workers.db, {"queue": number}) == number
     workers.ends(number, 0)
-    assert len(workers.started) == 1
+    assert len(workers.start_calls) == 1
     assert workers.read_state(number) == ("cancelled", "cancelled", ["done", "not_started"])
     for wrong in ({"queue": number}, {"queue": "1"}, {"queue": True}, {"queue": -1}):
         with pytest.raises(BadInput):
@@ -382,4 +382,4 @@ def test_the_next_agent_starts_nothing(workers: Workers) -> None:
     agents.close_all(workers.db)
     assert workers.read_state(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
     workers.ends(number, 0)
-    assert len(workers.started) == 1
+    assert len(workers.start_calls) == 1

@@ -57,7 +57,7 @@ class Waiting:
     def __init__(self, *, exclusive: bool = False, controller: str = "a", most: int = 2) -> None:
         self.has_it = threading.Event()
         self.end = threading.Event()
-        self.waited = 0.0
+        self.wait_seconds = 0.0
         self._request = (exclusive, controller, most)
         self._thread = threading.Thread(target=self._go)
         self._thread.start()
@@ -66,7 +66,7 @@ class Waiting:
         exclusive, controller, most = self._request
         with turn(
             exclusive=exclusive, controller=controller, most=most, wait=no_wait
-        ) as self.waited:
+        ) as self.wait_seconds:
             self.has_it.set()
             self.end.wait(30)
 
@@ -86,7 +86,7 @@ def test_an_exclusive_test_waits_and_no_later_one_overtakes_it(bench_home: Path)
     first.finish()
     assert alone.has_it.wait(5)
     assert not late.has_it.is_set()
-    assert alone.waited > 0.5
+    assert alone.wait_seconds > 0.5
     alone.finish()
     assert late.has_it.wait(5)
     late.finish()
@@ -115,8 +115,8 @@ def test_a_wait_can_be_cancelled(bench_home: Path) -> None:
     with pytest.raises(Cancelled), turn(exclusive=False, controller="a", most=1, wait=cancelled):
         raise AssertionError("it was not its turn")
     first.finish()
-    with turn(exclusive=True, controller="a", most=1, wait=cancelled) as waited:
-        assert waited < 5
+    with turn(exclusive=True, controller="a", most=1, wait=cancelled) as has_turn:
+        assert has_turn < 5
 
 
 # ---- stop rules
@@ -131,14 +131,14 @@ def sample(n: int, rate: float, step: int = 0) -> dict[str, Any]:
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
 
-def watched(rule: str, home: Path) -> Watch:
+def make_watch(rule: str, home: Path) -> Watch:
     return Watch(read(rule.encode() + RECIPE, "x.toml"), home, threading.Event(), os.getppid())
 
 
 def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path) -> None:
     paths.make_run_folder()
     rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
-    with watched(rule, bench_home) as watch:
+    with make_watch(rule, bench_home) as watch:
         watch.start_run(1, UUID, [{"name": "SEQ", "timed": True}])
         # The live record has the newest 180 only; the rule uses more.
         for first in (0, 100, 200):
@@ -165,12 +165,12 @@ def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
     run = recorded(bench_home)
     run.temperature(1.0, 0, None, None, "not told")
     run.temperature(2.0, 0, 71.0, "test", None)
-    with watched("[[stop]]\ntemperature_above = 70\n", bench_home) as watch:
+    with make_watch("[[stop]]\ntemperature_above = 70\n", bench_home) as watch:
         watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.code == "stopped-hot"
     run.event(3.0, "link", "usb_speed changed from 10000 to 480")
-    with watched("[[stop]]\nerrors = 1\n", bench_home) as watch:
+    with make_watch("[[stop]]\nerrors = 1\n", bench_home) as watch:
         watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.text.endswith("from 10000 to 480")
@@ -195,7 +195,7 @@ def test_a_verdict_is_found_by_the_runs_that_it_uses(bench_home: Path, stand_in:
 
 
 def test_waiting_does_not_count_as_time_of_the_test(bench_home: Path) -> None:
-    with watched('time_limit = "1 s"\n', bench_home) as watch:
+    with make_watch('time_limit = "1 s"\n', bench_home) as watch:
         with watch.waiting():
             time.sleep(1.8)
         assert not watch.stop.is_set()
@@ -205,8 +205,8 @@ def test_waiting_does_not_count_as_time_of_the_test(bench_home: Path) -> None:
 
 
 def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
-    with watched("", bench_home) as watch:
-        watch._cancelled.set()
+    with make_watch("", bench_home) as watch:
+        watch._cancel_event.set()
         assert watch.stop.wait(10)
     assert watch.reason is None
 
@@ -281,15 +281,15 @@ def test_every_drive_has_a_verdict_whatever_its_process_does(
 def test_a_cancel_reaches_every_drives_test(
     bench_home: Path, stand_in: None, tmp_path: Path
 ) -> None:
-    cancelled = threading.Event()
+    cancel_event = threading.Event()
 
     def cancel() -> None:
         wait_for(lambda: len(list(tmp_path.glob("waits*"))) == 2)
-        cancelled.set()
+        cancel_event.set()
 
     helper = threading.Thread(target=cancel)
     helper.start()
-    results = parallel_drives.carry_out(build_requests("waits", "waits"), bench_home, cancelled)
+    results = parallel_drives.carry_out(build_requests("waits", "waits"), bench_home, cancel_event)
     helper.join()
     assert [item["verdict"] for item in results] == ["pass", "pass"]
 
@@ -348,7 +348,7 @@ Play = Callable[..., Tree]
 
 
 @pytest.fixture
-def played(tmp_path: Path) -> Play:
+def playback_of_case(tmp_path: Path) -> Play:
     """A recorded case as a tree, with further files in it."""
 
     def make(case: str, *files: str) -> Tree:
@@ -360,25 +360,29 @@ def played(tmp_path: Path) -> Play:
     return make
 
 
-def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path: Path) -> None:
+def test_a_usb_drive_is_ejected_or_its_port_switched_off(
+    playback_of_case: Play, tmp_path: Path
+) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
-    tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
+    tree = playback_of_case("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
     ejects = eject.switch(tree, "sdb", power_off=False)
     assert ejects.resolve().parent.name == "7:0:0:0"
     assert eject.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
 
 
-def test_no_other_drive_is_ejected_as_well(played: Play) -> None:
+def test_no_other_drive_is_ejected_as_well(playback_of_case: Play) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
-    tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
+    tree = playback_of_case("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
     with pytest.raises(BadInput, match="sdb is on the same device and would be removed too"):
         eject.switch(tree, "sda", power_off=True)
     assert eject.switch(tree, "sda", power_off=False).name == "delete"
 
 
-def test_no_cd_and_no_interface_in_use_is_ejected_as_well(played: Play, tmp_path: Path) -> None:
+def test_no_cd_and_no_interface_in_use_is_ejected_as_well(
+    playback_of_case: Play, tmp_path: Path
+) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
-    tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
+    tree = playback_of_case("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
     other = tmp_path / usb / "1-3:1.1"
     other.mkdir()
     (other / "bInterfaceClass").write_text("03\n", encoding="ascii")
@@ -486,16 +490,16 @@ def test_an_error_of_the_kernel_is_reported(kernel: Kernel) -> None:
         eject.let_go(drive("sda", "2-1", "A"), power_off=False)
 
 
-def test_an_nvme_drive_is_ejected_by_its_controller(played: Play, tmp_path: Path) -> None:
+def test_an_nvme_drive_is_ejected_by_its_controller(playback_of_case: Play, tmp_path: Path) -> None:
     folder = "sys/devices/pci0000:00/0000:00:1b.0/0000:03:00.0"
-    tree = played("nvme-ssd", f"{folder}/remove")
+    tree = playback_of_case("nvme-ssd", f"{folder}/remove")
     assert eject.switch(tree, "nvme0n1", power_off=False) == tmp_path / folder / "remove"
     with pytest.raises(BadInput, match="only USB drives can be powered off"):
         eject.switch(tree, "nvme0n1", power_off=True)
 
 
 @pytest.mark.parametrize("case", ["emmc", "bot-stick"])
-def test_a_drive_without_a_switch_is_to_be_pulled(played: Play, case: str) -> None:
+def test_a_drive_without_a_switch_is_to_be_pulled(playback_of_case: Play, case: str) -> None:
     name = {"emmc": "mmcblk0", "bot-stick": "sdb"}[case]
     with pytest.raises(BadInput, match="cannot be ejected by software; pull it"):
-        eject.switch(played(case), name, power_off=False)
+        eject.switch(playback_of_case(case), name, power_off=False)

@@ -87,17 +87,20 @@ def test_json_csv_junit_and_events_agree() -> None:
 
 
 def _same_codes(item: Json, row: Json, suite: Xml.Element, events: list[dict[str, str]]) -> None:
-    failed = [one["code"] for one in item["failures"]]
+    failure_codes = [one["code"] for one in item["failures"]]
     unknown = [one["code"] for one in item["inconclusive"]]
-    assert row["failures"].split() == failed
+    assert row["failures"].split() == failure_codes
     assert row["inconclusive"].split() == unknown
-    assert sorted(str(one.get("type")) for one in suite.iter("failure")) == sorted(failed)
+    assert sorted(str(one.get("type")) for one in suite.iter("failure")) == sorted(failure_codes)
     assert sorted(str(one.get("type")) for one in suite.iter("error")) == sorted(unknown)
-    assert (suite.get("failures"), suite.get("errors")) == (str(len(failed)), str(len(unknown)))
+    assert (suite.get("failures"), suite.get("errors")) == (
+        str(len(failure_codes)),
+        str(len(unknown)),
+    )
     event_codes = [event["code"] for event in events[:-1] if "code" in event]
-    assert sorted(event_codes) == sorted(failed + unknown)
-    passed = item["verdict"] == "pass"
-    assert passed == (not failed and not unknown)
+    assert sorted(event_codes) == sorted(failure_codes + unknown)
+    has_passed = item["verdict"] == "pass"
+    assert has_passed == (not failure_codes and not unknown)
 
 
 def _same_limits(item: Json, row: Json, suite: Xml.Element, events: list[dict[str, str]]) -> None:
@@ -107,11 +110,11 @@ def _same_limits(item: Json, row: Json, suite: Xml.Element, events: list[dict[st
     limit_events = [event for event in events if event["event"] == "limit"]
     assert [event["state"] for event in limit_events] == states
     for event, one in zip(limit_events, item["limits"], strict=True):
-        measured = one["measured"]
-        if isinstance(measured, float):
-            assert float(event["measured"]) == pytest.approx(measured, rel=1e-9)
+        value = one["measured"]
+        if isinstance(value, float):
+            assert float(event["measured"]) == pytest.approx(value, rel=1e-9)
         else:
-            assert event.get("measured") == measured
+            assert event.get("measured") == value
     cases = suite.findall("testcase")
     beside = sum(one["limit"] is None for one in item["failures"] + item["inconclusive"])
     assert len(cases) == len(states) + beside == int(suite.get("tests", "-1"))

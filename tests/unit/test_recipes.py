@@ -150,8 +150,8 @@ def test_line_ends_and_the_way_it_is_written_change_nothing() -> None:
     other = TOML.replace('params = { size = "512MiB", passes = 2 }',
                          'params.size = "512MiB"\n"params".passes = "2"')  # fmt: skip
     assert other != TOML
-    plain, dotted = read(TOML.encode(), "x"), read(other.encode(), "x")
-    assert plain.entries[0].params == dotted.entries[0].params
+    plain, dotted_recipe = read(TOML.encode(), "x"), read(other.encode(), "x")
+    assert plain.entries[0].params == dotted_recipe.entries[0].params
     windows = read(b"\xef\xbb\xbf" + TOML.replace("\n", "\r\n").encode(), "x")
     assert windows.limits == plain.limits
     assert windows.sha256 != plain.sha256
@@ -586,12 +586,12 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
         reasons = [item.code for item in preconditions.reasons(recipe, drive)]
         assert ("no-match" not in reasons) == is_for
         reason = preconditions.why_not_erased(
-            recipe, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
+            recipe, drive, bench_ports=["2-1"], is_hotplugged=True, sample=lambda: None
         )
         assert (reason is None) == (is_for and recipe.allow_erase and recipe.erase_used)
-        for ports, plugged in (([], True), (["2-1"], False)):
+        for ports, is_hotplugged in (([], True), (["2-1"], False)):
             assert preconditions.why_not_erased(
-                recipe, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
+                recipe, drive, bench_ports=ports, is_hotplugged=is_hotplugged, sample=lambda: None
             )
 
 

@@ -29,7 +29,9 @@ NAMES = (*KNEES, "uas-slow-minute", "bot-constant")
 def recorded(name: str) -> tuple[Interval, ...]:
     """A recording as `suites.sustained.fill_series` gave it, with whole ends."""
     rows = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
-    return tuple(Interval(offset, seconds, moved, t, True) for offset, seconds, moved, t in rows)
+    return tuple(
+        Interval(offset, seconds, byte_count, t, True) for offset, seconds, byte_count, t in rows
+    )
 
 
 def begin_of(series: Sequence[Interval]) -> float:
@@ -140,9 +142,9 @@ def test_a_noisy_line_is_neither(noise: float) -> None:
         source, offset = random.Random(seed), 0
         series = []
         for one in constant():
-            moved = round(one.moved * max(0.1, source.gauss(1.0, noise)))
-            offset += moved
-            series.append(one._replace(total=offset, moved=moved))
+            byte_count = round(one.moved * max(0.1, source.gauss(1.0, noise)))
+            offset += byte_count
+            series.append(one._replace(total=offset, moved=byte_count))
         calm(series)
 
 

@@ -85,11 +85,11 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> run_writer.RunRecor
     record.conditions({"target": "block", "state": plan.state})
     fill, test = ([step.name for step in plan.steps].index(name) for name in (FILL, TEST))
     record.step_begins(fill, FILL, "fio", 1.0, "01-fill")
-    filled = named(
+    filled_folder = named(
         step=FILL, name="fill SEQ128K Q32T1 write", value=450.0, unit="MB/s", target="block",
         pass_no=1,
     )  # fmt: skip
-    record.step_ends(fill, StepState.COMPLETE, 9.0, figures=[filled])
+    record.step_ends(fill, StepState.COMPLETE, 9.0, figures=[filled_folder])
     record.step_begins(test, TEST, "fio", 10.0, "02-test")
     # The first one is of the step before, though it ended in this one.
     record.samples(

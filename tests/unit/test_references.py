@@ -46,8 +46,8 @@ def test_toml_and_csv_give_the_same_results() -> None:
 def test_a_spreadsheets_csv_is_read() -> None:
     text = "\ufeffValue;Unit;Drive;Suite;Figure;Source\r\n1,04;GB/s;T7;cdm;SEQ1M Q8T1 read;a review"
     assert read(text.encode(), "x.csv") == [REFERENCE]
-    quoted = HEAD + '"T7, 1 TB",cdm,A,1.5,MB/s,"says ""fast"", page 2"\n\n'
-    assert read(quoted.encode(), "x.csv")[0].source == 'says "fast", page 2'
+    quoted_csv = HEAD + '"T7, 1 TB",cdm,A,1.5,MB/s,"says ""fast"", page 2"\n\n'
+    assert read(quoted_csv.encode(), "x.csv")[0].source == 'says "fast", page 2'
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_the_command_line_takes_lists_and_removes_them(
         (["remove"], "Missing argument"),
     ):
         assert cli.invoke(["reference", *argv]) == 2
-        captured = capsys.readouterr()
-        assert message in captured.err
-        assert len(captured.err.splitlines()) == 1
+        output = capsys.readouterr()
+        assert message in output.err
+        assert len(output.err.splitlines()) == 1
     # Nothing of the file with an error was saved.
     assert cli.invoke(["reference", "list"]) == 0
     assert "1040" in capsys.readouterr().out

@@ -133,10 +133,10 @@ def test_numbers_stand_on_the_right_and_names_on_the_left() -> None:
 def test_print_breaks_no_chart_and_no_row_over_pages() -> None:
     style = html.page(report("fine")).split("<style>")[1].split("</style>")[0]
     assert re.search(r"figure \{[^}]*break-inside: avoid", style)
-    printed = style.split("@media print {")[1]
-    assert "details:not([open]) { display: none; }" in printed
-    assert re.search(r"tr, [^{]*\{ break-inside: avoid", printed)
-    assert "table-header-group" in printed
+    print_style = style.split("@media print {")[1]
+    assert "details:not([open]) { display: none; }" in print_style
+    assert re.search(r"tr, [^{]*\{ break-inside: avoid", print_style)
+    assert "table-header-group" in print_style
     # A4 and Letter: the printer's own.
     assert "size:" not in style.split("@page")[1].split("}")[0]
 

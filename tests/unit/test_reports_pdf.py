@@ -201,7 +201,7 @@ def test_charts_are_drawn_with_the_geometry_of_the_svg() -> None:
 
 @pytest.mark.parametrize("font", list(metrics.WIDTHS))
 def test_the_letters_are_as_wide_as_the_fonts_have_them(font: str) -> None:
-    checked = 0
+    letter_count = 0
     for code in range(32, 256):
         try:
             letter = bytes([code]).decode("cp1252")
@@ -210,8 +210,8 @@ def test_the_letters_are_as_wide_as_the_fonts_have_them(font: str) -> None:
         width = CORE_FONT_METRICS[font].character_widths.get(letter)
         if width is not None:
             assert metrics.WIDTHS[font][code - 32] == width, letter
-            checked += 1
-    assert checked > 180
+            letter_count += 1
+    assert letter_count > 180
 
 
 def test_lines_are_broken_at_spaces_and_inside_of_long_words() -> None:

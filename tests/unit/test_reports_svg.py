@@ -99,10 +99,10 @@ def test_only_the_requested_part_of_x_is_drawn() -> None:
 
 
 def test_dots_bands_marks_and_the_right_axis() -> None:
-    banded = line("read", [(0, 5.0), (10, 6.0)], band=[(1.0, 9.0), (2.0, 10.0)])
+    line_with_band = line("read", [(0, 5.0), (10, 6.0)], band=[(1.0, 9.0), (2.0, 10.0)])
     warm = line("temperature", [(0, 31.0), (10, 45.0)], on="y2")
     plot = make_plot(
-        [banded, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "°C"),
+        [line_with_band, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "°C"),
         mark_above=mark(6, "above"), marks=[mark(2, "knee"), mark(2.1, "slow")],
     )  # fmt: skip
     root, drawing = read(standalone(plot)), draw_chart(plot)
@@ -113,9 +113,9 @@ def test_dots_bands_marks_and_the_right_axis() -> None:
     assert {"Title", "knee", "slow", "above", "MB/s", "20 °C", "read", "temperature"} <= set(words)
     # Labels that would cover each other stand on rows of their own.
     assert words["knee"].get("y") != words["slow"].get("y")
-    dotted = make_plot([line("read", [(at, 1.0 + at) for at in range(400)])], dots=True)
-    assert paths(read(standalone(dotted)), 0) == []
-    (dots,) = [one for one in groups(read(standalone(dotted)), 0)[0]
+    dotted_plot = make_plot([line("read", [(at, 1.0 + at) for at in range(400)])], dots=True)
+    assert paths(read(standalone(dotted_plot)), 0) == []
+    (dots,) = [one for one in groups(read(standalone(dotted_plot)), 0)[0]
                if one.get("stroke-linecap")]  # fmt: skip
     assert dots.get("d", "").count("M") == 400
 
@@ -178,9 +178,9 @@ def test_lines_are_distinguished_without_colour() -> None:
 def test_a_guide_is_dashed_and_has_no_points() -> None:
     ends = [(1.0, 5.0), (5.0, 5.0)]
     root = read(standalone(make_plot([curve("limit", ends, guide=True), curve("IOPS", ends)])))
-    (guide,), measured = groups(root, 0)[0].findall("*"), groups(root, 1)[0].findall("*")
+    (guide,), measured_points = groups(root, 0)[0].findall("*"), groups(root, 1)[0].findall("*")
     assert guide.get("stroke-dasharray")
-    assert len(measured) == 2
+    assert len(measured_points) == 2
 
 
 def test_hostile_text_stays_text() -> None:
@@ -233,10 +233,10 @@ def test_odd_values_are_drawn_inside(points: list[Any], scale: str) -> None:
 def test_ticks() -> None:
     assert axes.steps(0, 216, 6) == [0, 50, 100, 150, 200]
     # Of rounds there are no halves; of GB there are.
-    counted = axes.x_axis(axis("round", ""), 1, 6, 0, 640, exact=False)
-    assert [text for _, text in counted.ticks] == ["1", "2", "3", "4", "5", "6"]
-    measured = axes.x_axis(axis("written", "GB"), 1, 4, 0, 640, exact=False)
-    assert "1.5" in [text for _, text in measured.ticks]
+    count_axis = axes.x_axis(axis("round", ""), 1, 6, 0, 640, exact=False)
+    assert [text for _, text in count_axis.ticks] == ["1", "2", "3", "4", "5", "6"]
+    gb_axis = axes.x_axis(axis("written", "GB"), 1, 4, 0, 640, exact=False)
+    assert "1.5" in [text for _, text in gb_axis.ticks]
     assert axes.decades(20, 2000) == [20, 50, 100, 200, 500, 1000, 2000]
     assert axes.decades(1, 1e6) == [1, 10, 100, 1000, 1e4, 1e5, 1e6]
     assert axes.doublings(1 / 1.12, 256 * 1.12, 20) == [1, 2, 4, 8, 16, 32, 64, 128, 256]

@@ -41,10 +41,10 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
         # The first is the oldest, but it is running: the next ones are removed instead.
         lock = locks.RunLock("00000003-1234-1234-1234-123456789abc")
         try:
-            removed = retention.prune(db, bench_home, 2 * MIB + 64_000, floor=0)
+            removals = retention.prune(db, bench_home, 2 * MIB + 64_000, floor=0)
         finally:
             lock.release()
-        assert [uuid[:8] for uuid in removed] == ["00000001"]
+        assert [uuid[:8] for uuid in removals] == ["00000001"]
         assert list_runs(bench_home) == [2, 3]
         document = run_reader.run_json(db, runs[1].number)
         assert [event["kind"] for event in document["events"]] == ["artifacts"]

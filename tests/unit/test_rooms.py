@@ -75,9 +75,9 @@ def is_within(name: str, part: str) -> bool:
 def wrong_web_imports(imports: Mapping[str, set[str]]) -> list[str]:
     """The imports between the parts of the web interface that `WEB_PARTS` does not allow."""
     wrong = []
-    for part, allowed in WEB_PARTS.items():
+    for part, allowed_rooms in WEB_PARTS.items():
         # No page imports another: what two pages need is in `view` or `forms`.
-        others = allowed if part == "webui.pages" else allowed | {part}
+        others = allowed_rooms if part == "webui.pages" else allowed_rooms | {part}
         for name in sorted(imports):
             if not is_within(name, part):
                 continue
@@ -126,12 +126,12 @@ def store_imports(name: str, source: str) -> set[str]:
             modules |= {alias.name for alias in node.names}
     forbidden = ("sqlite3", "benchstick.store", "benchstick.protocol.local",
                  "benchstick.protocol.prepare")  # fmt: skip
-    allowed = STARTERS.get(name, set())
+    allowed_rooms = STARTERS.get(name, set())
     return {
         module
         for module in modules
         if any(is_within(module, item) for item in forbidden)
-        and not any(is_within(module, item) for item in allowed)
+        and not any(is_within(module, item) for item in allowed_rooms)
     }
 
 
@@ -173,13 +173,13 @@ def test_the_page_without_its_answers_loads_no_sqlite() -> None:
     )
     words = [sys.executable, "-c", code]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = set(run.stdout.split())
-    assert {"benchstick.protocol.bench", "webui.pages.runs", "webui.context"} <= loaded
-    assert not loaded & {"sqlite3", "_sqlite3", "benchstick.store.database"}
+    module_names = set(run.stdout.split())
+    assert {"benchstick.protocol.bench", "webui.pages.runs", "webui.context"} <= module_names
+    assert not module_names & {"sqlite3", "_sqlite3", "benchstick.store.database"}
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "imported"),
+    ("name", "source", "import_text"),
     [
         ("webui.view.runs", "from webui.pages import runs", "webui.pages.runs"),
         ("webui.view.runs", "from webui.pages.runs import bp", "webui.pages.runs"),
@@ -190,9 +190,9 @@ def test_the_page_without_its_answers_loads_no_sqlite() -> None:
         ("webui.context", "from webui.auth import hosts", "webui.auth.hosts"),
     ],
 )
-def test_a_wrong_import_is_reported(name: str, source: str, imported: str) -> None:
+def test_a_wrong_import_is_reported(name: str, source: str, import_text: str) -> None:
     imports = {name: imported_modules(source, list_modules())}
-    assert wrong_web_imports(imports) == [f"{name} imports {imported}"]
+    assert wrong_web_imports(imports) == [f"{name} imports {import_text}"]
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
@@ -219,16 +219,16 @@ def imported_rooms(path: Path) -> set[str]:
 
 
 def test_rooms_import_only_from_their_left() -> None:
-    checked = 0
+    file_count = 0
     wrong = []
     for place, room in enumerate(ROOMS):
         for path in (ROOT / "benchstick" / room).rglob("*.py"):
-            checked += 1
+            file_count += 1
             starts_page = path.relative_to(ROOT).as_posix() == STARTS_PAGE
-            allowed = {*ROOMS[: place + 1]} | ({"webui"} if starts_page else set())
-            for imported_room in imported_rooms(path) - allowed:
+            allowed_rooms = {*ROOMS[: place + 1]} | ({"webui"} if starts_page else set())
+            for imported_room in imported_rooms(path) - allowed_rooms:
                 wrong.append(f"{path.relative_to(ROOT)} imports from {imported_room}")
-    assert checked > 30
+    assert file_count > 30
     assert wrong == []
 
 
@@ -251,12 +251,14 @@ def test_an_agent_that_waits_holds_nothing_of_what_runs() -> None:
     """The image's budget of RAM at idle: what a run needs comes with the run."""
     code = "import sys, benchstick.cli.agent; print(*sys.modules, sep='\\n')"
     words = [sys.executable, "-c", code]
-    loaded = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    module_names = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     heavy = {
         "benchstick.engine.runner", "benchstick.engine.run_request",
         "benchstick.engine.copier.copy",
         "benchstick.suites", "benchstick.recipes.parser", "ssl", "http.client",
         "xml.etree.ElementTree", "evdev", "asyncio",
     }  # fmt: skip
-    assert "benchstick.agent.agent" in loaded.split()
-    assert heavy.isdisjoint(loaded.split())
+    assert "benchstick.agent.agent" in module_names.split()
+    assert heavy.isdisjoint(module_names.split())

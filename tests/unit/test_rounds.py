@@ -35,7 +35,7 @@ class Rounds:
 def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[Any], str]]]:
     """(the steps done, those recorded as skipped with their reason)."""
     step_names: list[str] = []
-    skipped: list[tuple[list[Any], str]] = []
+    skips: list[tuple[list[Any], str]] = []
 
     class Only(Runner):
         def __init__(self) -> None:
@@ -45,14 +45,14 @@ def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[An
             self.work = cast(Any, SimpleNamespace(now=7.0))
             self.record = cast(Any, SimpleNamespace(
                 all_figures=list,
-                steps_skipped=lambda what, t, reason: skipped.append((what, reason)),
+                steps_skipped=lambda what, t, reason: skips.append((what, reason)),
             ))  # fmt: skip
 
         def _step(self, index: int, step: Step) -> None:
             step_names.append(step.name)
 
     Only()._steps()
-    return step_names, skipped
+    return step_names, skips
 
 
 A = [step(f"{cell}{number}", "A", number) for number in (1, 2, 3) for cell in ("r", "w")]
@@ -62,9 +62,9 @@ B = [step(f"b{number}", "B", number) for number in (1, 2)]
 def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
     suite = Rounds(A=1, B=2)
     idle = Idle(name="idle", seconds=0)
-    step_names, skipped = carried_out(suite, *A, idle, *B, step("end"))
+    step_names, skips = carried_out(suite, *A, idle, *B, step("end"))
     assert step_names == ["r1", "w1", "idle", "b1", "b2", "end"]
-    assert skipped == [
+    assert skips == [
         ([(2, "r2", "fio"), (3, "w2", "fio"), (4, "r3", "fio"), (5, "w3", "fio")],
          "steady state after round 1"),
     ]  # fmt: skip
@@ -73,16 +73,16 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
 
 
 def test_the_suite_is_queried_again_for_a_group_that_follows_at_once() -> None:
-    step_names, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
+    step_names, skips = carried_out(Rounds(A=2, B=1), *A, *B)
     assert step_names == ["r1", "w1", "r2", "w2", "b1"]
-    assert [(len(what), reason) for what, reason in skipped] == [
+    assert [(len(what), reason) for what, reason in skips] == [
         (2, "steady state after round 2"), (1, "steady state after round 1"),
     ]  # fmt: skip
 
 
 def test_a_suite_without_rounds_does_all_its_steps() -> None:
-    step_names, skipped = carried_out(SimpleNamespace(), step("a"), *B)
-    assert (step_names, skipped) == (["a", "b1", "b2"], [])
+    step_names, skips = carried_out(SimpleNamespace(), step("a"), *B)
+    assert (step_names, skips) == (["a", "b1", "b2"], [])
 
 
 def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None:

@@ -82,12 +82,12 @@ def test_the_longest_file_of_vm_starts_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
-    saved = tmp_path / "durations.tsv"
-    saved.write_text(
+    durations_file = tmp_path / "durations.tsv"
+    durations_file.write_text(
         "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_duplicate_serials.py::test_b[x]\n"
         "900.0\ttests/vm/guest/test_lost.py::test_c\n"
     )
-    monkeypatch.setattr(run_tests, "DURATIONS", saved)
+    monkeypatch.setattr(run_tests, "DURATIONS", durations_file)
     files = [stem for part in run_tests.vm_parts(level) for stem in part.files]
     assert files[:2] == ["test_duplicate_serials", "test_page"]
 
@@ -186,8 +186,8 @@ def test_host_runs_with_others_vms_side_by_side_and_image_alone(
     assert {lane for _, lane, _ in calls[:2]} == {(0, 1)}
     assert {lane for _, lane, alone in calls[2:] if not alone} == {(0,), (1,)}
     assert calls[-1] == ("image", (0, 1), True)
-    printed = capsys.readouterr().out
-    assert all(f"output of {level.name}\n" in printed for level in jobs)
+    output = capsys.readouterr().out
+    assert all(f"output of {level.name}\n" in output for level in jobs)
 
 
 class Guest:
@@ -287,9 +287,9 @@ def test_durations_are_saved_and_those_that_grew_by_a_fifth_are_listed(
     (line,) = run_tests.slower_tests(results, before)
     assert line.split() == ["12.1", "s,", "was", "10.0", "s", "a"]
     assert run_tests.summarise(results, "LEVEL=unit: ", 125) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert line in printed and "total time: 2 min 5 s" in printed
-    assert printed[-1] == "LEVEL=unit: 4 passed, 0 failed, 0 skipped"
+    output = capsys.readouterr().out.splitlines()
+    assert line in output and "total time: 2 min 5 s" in output
+    assert output[-1] == "LEVEL=unit: 4 passed, 0 failed, 0 skipped"
     many = [Result(str(at), "passed", 10 + at) for at in range(40)]
     lines = run_tests.slower_tests(many, {str(at): 1.0 for at in range(40)})
     assert len(lines) == run_tests.SLOWER_LISTED + 1 and lines[-1] == "and 10 more"
@@ -309,13 +309,13 @@ with vm_run.alone_on_these_cpus():
 
 def test_vms_on_other_processors_run_side_by_side_and_others_wait(tmp_path: Path) -> None:
     scripts = str(Path(vm_run.__file__).parent)
-    started: list[subprocess.Popen[str]] = []
+    processes: list[subprocess.Popen[str]] = []
 
     def hold(cpus: str) -> subprocess.Popen[str]:
         words = [sys.executable, "-c", HOLD, scripts, str(tmp_path), cpus]
         pipe = subprocess.PIPE
-        started.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
-        return started[-1]
+        processes.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
+        return processes[-1]
 
     try:
         first, second = hold("0"), hold("1")
@@ -328,7 +328,7 @@ def test_vms_on_other_processors_run_side_by_side_and_others_wait(tmp_path: Path
         second.communicate("")
         assert both.stdout is not None and both.stdout.readline() == "runs\n"
     finally:
-        for one in started:
+        for one in processes:
             one.kill()
             one.communicate()
 

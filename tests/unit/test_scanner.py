@@ -158,7 +158,7 @@ def test_keyboards_are_what_can_type(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def grabbed() -> Iterator[tuple[scanner.Grabbed, int]]:
+def scanner_grab() -> Iterator[tuple[scanner.Grabbed, int]]:
     """A scanner behind a pipe: what the kernel would give, without its device."""
     reads, writes = os.pipe()
     os.set_blocking(reads, False)
@@ -171,8 +171,8 @@ def grabbed() -> Iterator[tuple[scanner.Grabbed, int]]:
     one.close()
 
 
-def test_events_are_the_kernels(grabbed: tuple[scanner.Grabbed, int]) -> None:
-    one, writes = grabbed
+def test_events_are_the_kernels(scanner_grab: tuple[scanner.Grabbed, int]) -> None:
+    one, writes = scanner_grab
     row = struct.Struct("@llHHi")
     assert row.size == 24, "a 64-bit kernel's input_event"
     keys = [(1, A, 1), (4, 4, 458756), (1, A, 0), (0, 0, 0), (1, ENTER, 1), (1, ENTER, 0)]
@@ -184,8 +184,8 @@ def test_events_are_the_kernels(grabbed: tuple[scanner.Grabbed, int]) -> None:
     assert list(one.read(0.01)) == []
 
 
-def test_a_scan_ends_by_a_clock_that_nobody_sets(grabbed: tuple[scanner.Grabbed, int]) -> None:
-    one, writes = grabbed
+def test_a_scan_ends_by_a_clock_that_nobody_sets(scanner_grab: tuple[scanner.Grabbed, int]) -> None:
+    one, writes = scanner_grab
     # A minute ahead of the clock, as events are when the time was set back after them.
     seconds = int(time.time()) + 60
     os.write(writes, struct.pack("@llHHi", seconds, 0, 1, A, 1))

@@ -331,16 +331,16 @@ def test_a_reader_waits_for_a_store_that_is_being_made(
 ) -> None:
     paths.make_home(bench_home)
     sqlite3.connect(bench_home / database.FILE).execute("VACUUM")
-    waited = []
+    waits = []
 
     def another_process_makes_it(seconds: float) -> None:
-        waited.append(seconds)
+        waits.append(seconds)
         database.open_writer(bench_home).close()
 
     monkeypatch.setattr(time, "sleep", another_process_makes_it)
     with contextlib.closing(database.open_reader(bench_home)) as db:
         assert db.execute("SELECT COUNT(*) FROM runs").fetchone()[0] == 0
-    assert len(waited) == 1
+    assert len(waits) == 1
 
 
 def test_a_store_that_was_never_completed_is_no_store(

@@ -181,14 +181,14 @@ class Story:
                 self._idle(index, step.seconds)
         self._idle(len(plan.steps), 1.0)
 
-    def _tick(self, step: int, moved: float) -> None:
+    def _tick(self, step: int, byte_count: float) -> None:
         self._now += 0.01
-        self._second += moved
+        self._second += byte_count
         if abs(self._now - round(self._now)) < 0.005:
             number = len(self.samples)
             self.samples.append(
                 Sample(number, round(self._now, 3), 1.0, step, 0, round(self._second), 0,
-                       0, 0, 0, 0, 8 if moved else 0, 0.0)
+                       0, 0, 0, 0, 8 if byte_count else 0, 0.0)
             )  # fmt: skip
             self._second = 0.0
 
@@ -199,11 +199,11 @@ class Story:
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
         remaining, seconds = float(step.span.size), 0.0
         while remaining > 0:
-            moved = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
-            remaining -= moved
-            self._offset += moved
+            byte_count = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
+            remaining -= byte_count
+            self._offset += byte_count
             seconds += 0.01
-            self._tick(index, moved)
+            self._tick(index, byte_count)
         self.figures.append(
             document({
                 "step": step.name, "name": step.test, "value": step.span.size / seconds / 1e6,
@@ -213,9 +213,9 @@ class Story:
         )  # fmt: skip
 
     def result(self, warm: Sequence[tuple[float, float | None]] = ()) -> Outcome:
-        recorded = Recorded(samples=self.samples, temperatures=warm)
+        record = Recorded(samples=self.samples, temperatures=warm)
         return outcome(
-            Sustained().result_of_record(self.plan, results_from(self.figures), {}, recorded)
+            Sustained().result_of_record(self.plan, results_from(self.figures), {}, record)
         )
 
 

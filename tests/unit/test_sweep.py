@@ -199,12 +199,16 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     result = result_of(registry.find("sweep"), plan, figure_rows, drive_json(queue_depth=32))
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q32T1 read"]["detail"]["queue"]["waits_in_kernel"] is False
-    marked = by_name["RND4K Q64T1 read IOPS"]
-    assert marked["value"] == 91_000
-    assert marked["detail"]["queue"] == {"requested": 64, "drive": 32, "waits_in_kernel": True}
-    assert marked["detail"]["drive_state"] == plan.state
-    queued = [row[7] for row in result.document["tables"][0]["rows"]]
-    assert queued == ["in the drive", "in the kernel above 32"]
+    marked_result = by_name["RND4K Q64T1 read IOPS"]
+    assert marked_result["value"] == 91_000
+    assert marked_result["detail"]["queue"] == {
+        "requested": 64,
+        "drive": 32,
+        "waits_in_kernel": True,
+    }
+    assert marked_result["detail"]["drive_state"] == plan.state
+    queue_texts = [row[7] for row in result.document["tables"][0]["rows"]]
+    assert queue_texts == ["in the drive", "in the kernel above 32"]
     mark = {"x": 32, "label": "above 32: waiting in the kernel"}
     assert [chart["mark_above"] for chart in result.document["charts"]] == [mark, mark]
     unknown = {**drive_json(), "queue_depth": {"value": None, "reason": "the kernel tells none"}}

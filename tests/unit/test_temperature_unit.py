@@ -101,8 +101,8 @@ def test_a_bundle_of_an_older_program_is_imported_with_the_unit(tmp_path: Path) 
         assert run_reader.run_json(db, number)["drive"]["temperature"] == NEW
         with path.open("rb") as file:
             assert bundle.keep(db, home, file) == (number, False)
-            imported = bundle.read(file)
+            imported_bundle = bundle.read(file)
     # One digest, whichever version of the program wrote the bundle.
     document["steps"] = [{**step, "artefacts": None} for step in document["steps"]]
-    old = json.dumps([document, imported.samples], sort_keys=True)
-    assert imported.digest == hashlib.sha256(old.encode("ascii")).hexdigest()
+    old = json.dumps([document, imported_bundle.samples], sort_keys=True)
+    assert imported_bundle.digest == hashlib.sha256(old.encode("ascii")).hexdigest()

@@ -34,14 +34,14 @@ def test_the_prefix_of_a_scan_sets_its_kind(text: str, kind: str, value: str) ->
 
 
 @pytest.mark.parametrize(
-    ("scanned", "same"),
+    ("scanned_serial", "same"),
     [
         ("S5XANX0M312345", True), ("s5xa nx0m-312345", True), ("usb-9", True),
         ("S5XANX0M31234", False), ("SN:S5XANX0M312345", False), ("", False), ("-", False),
     ],
 )  # fmt: skip
-def test_a_scanned_serial_is_the_drives_or_not(scanned: str, same: bool) -> None:
-    assert same_serial(scanned, ("S5XANX0M312345", "USB9", "")) is same
+def test_a_scanned_serial_is_the_drives_or_not(scanned_serial: str, same: bool) -> None:
+    assert same_serial(scanned_serial, ("S5XANX0M312345", "USB9", "")) is same
 
 
 def test_a_ticket_of_any_input() -> None:

@@ -10,7 +10,7 @@ MB = 10**6
 
 
 @pytest.mark.parametrize(
-    ("target", "tool", "device", "cached", "files", "believed"),
+    ("target", "tool", "device", "cached_bytes", "files", "is_believed"),
     [
         ("block", 1000 * MB, 1000 * MB, 0, 1, True),
         ("block", 1000 * MB, 1004 * MB, 0, 1, True),
@@ -27,12 +27,12 @@ MB = 10**6
     ],
 )
 def test_bounds(
-    target: str, tool: int, device: int, cached: int, files: int, believed: bool
+    target: str, tool: int, device: int, cached_bytes: int, files: int, is_believed: bool
 ) -> None:
     reason = distrust(
-        target=target, tool_bytes=tool, device_bytes=device, cached_bytes=cached, files=files
+        target=target, tool_bytes=tool, device_bytes=device, cached_bytes=cached_bytes, files=files
     )
-    assert (reason is None) is believed
+    assert (reason is None) is is_believed
 
 
 def test_buffered_is_named_before_the_counters() -> None:

@@ -92,7 +92,7 @@ READ = "SEQ1M Q8T1 read"
 
 
 @pytest.mark.parametrize(
-    ("op", "bound", "more", "measured", "by", "percent"),
+    ("op", "bound", "more", "value", "by", "percent"),
     [
         (">=", "400", "", 400.0, None, None),
         (">=", "400", "", 399.0, 1.0, 0.25),
@@ -110,13 +110,13 @@ READ = "SEQ1M Q8T1 read"
     ],
 )
 def test_a_limit_shows_measured_required_and_the_difference(
-    op: str, bound: str, more: str, measured: float, by: float | None, percent: float | None
+    op: str, bound: str, more: str, value: float, by: float | None, percent: float | None
 ) -> None:
     rules = recipe(limit("figure", READ, op, bound, more))
-    judgement = of(rules, run(figure(READ, measured)))
+    judgement = of(rules, run(figure(READ, value)))
     (one,) = judgement["limits"]
     assert (one["shortfall"], one["shortfall_percent"]) == (by, percent)
-    assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
+    assert (one["measured"], one["unit"], one["run"]) == (value, "MB/s", 7)
     assert one["required"] == float(bound) * (1000 if "GB/s" in more else 1)
     assert one["state"] == ("held" if by is None else "failed")
     assert judgement["verdict"] == ("pass" if by is None else "fail")
@@ -425,24 +425,28 @@ BLANK_ONLY = replace(ERASING, erase_used=False)
 
 
 def why_not(
-    rules: Recipe, drive_facts: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
+    rules: Recipe,
+    drive_facts: Json,
+    ports: tuple[str, ...],
+    is_hotplugged: bool,
+    data: str | None = None,
 ) -> str | None:
     reason = preconditions.why_not_erased(
-        rules, drive_facts, bench_ports=ports, plugged=plugged, sample=lambda: data
+        rules, drive_facts, bench_ports=ports, is_hotplugged=is_hotplugged, sample=lambda: data
     )
     assert reason is None or reason.code == "erase-not-allowed"
     return reason.text if reason else None
 
 
 def test_all_four_conditions_are_required_and_each_missing_one_is_reported() -> None:
-    for allow, port, plugged, blank in itertools.product((True, False), repeat=4):
+    for allow, port, is_hotplugged, blank in itertools.product((True, False), repeat=4):
         rules = replace(BLANK_ONLY, allow_erase=allow)
         drive_facts = drive(contents="nothing" if blank else "gpt partition table, ntfs")
-        refusal = why_not(rules, drive_facts, ("2-1.3",) if port else ("2-1.4",), plugged)
+        refusal = why_not(rules, drive_facts, ("2-1.3",) if port else ("2-1.4",), is_hotplugged)
         missing = {
             "the recipe does not say allow_erase = true": not allow,
             "port 2-1.3 is not listed in bench_ports": not port,
-            "the drive was not plugged in while the agent was running": not plugged,
+            "the drive was not plugged in while the agent was running": not is_hotplugged,
             "the drive is not blank (gpt partition table, ntfs) and the recipe does not say "
             "erase_used = true": not blank,
         }
@@ -455,9 +459,9 @@ def test_all_four_conditions_are_required_and_each_missing_one_is_reported() -> 
 
 
 def test_used_drives_are_erased_where_the_recipe_allows_it() -> None:
-    used = drive(contents="ntfs")
-    assert why_not(ERASING, used, ("2-1.3",), True) is None
-    refusal = why_not(replace(ERASING, allow_erase=False), used, ("2-1.3",), True)
+    used_drive = drive(contents="ntfs")
+    assert why_not(ERASING, used_drive, ("2-1.3",), True) is None
+    refusal = why_not(replace(ERASING, allow_erase=False), used_drive, ("2-1.3",), True)
     assert refusal == "erase not allowed: the recipe does not say allow_erase = true"
 
 
@@ -502,13 +506,13 @@ def test_no_sample_is_read_where_the_answer_is_known(
     drive_facts["guard"] = {"state": state, "reason": "test"}
     rules = replace(BLANK_ONLY, allow_erase=allow)
     assert preconditions.why_not_erased(
-        rules, drive_facts, bench_ports=("2-1.3",), plugged=True, sample=sample
+        rules, drive_facts, bench_ports=("2-1.3",), is_hotplugged=True, sample=sample
     )
 
 
 def test_erase_not_allowed_is_inconclusive() -> None:
     reason = preconditions.why_not_erased(
-        BLANK_ONLY, drive(), bench_ports=(), plugged=True, sample=lambda: None
+        BLANK_ONLY, drive(), bench_ports=(), is_hotplugged=True, sample=lambda: None
     )
     assert reason is not None
     judgement = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
@@ -604,9 +608,9 @@ def test_a_test_is_retried_only_where_that_may_change_something() -> None:
     assert not verdict.again(recipe(limit("figure", READ, ">=", "400")), first)
     assert not verdict.again(rules, of(rules, run(figure("x", 1.0))))
     stopped_run = run(state="cancelled", exit_code=130, reason="cancelled")
-    stopped = Reason("stopped-slow", "too slow")
-    assert verdict.again(rules, of(rules, stopped_run, stopped=stopped))
-    assert not verdict.again(rules, of(rules, lost_run, stopped=stopped))
+    stop_reason = Reason("stopped-slow", "too slow")
+    assert verdict.again(rules, of(rules, stopped_run, stopped=stop_reason))
+    assert not verdict.again(rules, of(rules, lost_run, stopped=stop_reason))
 
 
 def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
@@ -619,11 +623,11 @@ def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
 def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"))
     ends = [(None, 0, "done"), ("x", 4, "failed"), ("x", 130, "cancelled"), ("x", 3, "failed")]
-    for (reason, code, state), value, scanned in itertools.product(
+    for (reason, code, state), value, scanned_serial in itertools.product(
         ends, (100.0, 500.0), ("S1", "S2")
     ):
         one = run(figure(READ, value), reason=reason, exit_code=code, state=state)
-        judgement = of(rules, one, scanned=scanned)
+        judgement = of(rules, one, scanned=scanned_serial)
         assert (judgement["exit_code"] == 1) == (judgement["verdict"] == "fail")
         assert (judgement["exit_code"] == 0) == (judgement["verdict"] == "pass")
         assert (judgement["reason"] is None) == (judgement["verdict"] == "pass")

@@ -105,8 +105,8 @@ class Qmp:
 
     def execute(self, command: str, **arguments: object) -> Any:
         """Runs one QMP command (underscores in argument names become dashes)."""
-        named = {name.replace("_", "-"): value for name, value in arguments.items()}
-        message = {"execute": command, "arguments": named}
+        named_arguments = {name.replace("_", "-"): value for name, value in arguments.items()}
+        message = {"execute": command, "arguments": named_arguments}
         self.lines.write(json.dumps(message).encode() + b"\n")
         self.lines.flush()
         while True:
@@ -209,12 +209,12 @@ def live_vms() -> Iterator[StartVm]:
 
 @contextlib.contextmanager
 def _starting() -> Iterator[StartVm]:
-    started: list[LiveVm] = []
+    machines: list[LiveVm] = []
     # Socket paths are limited to 107 characters, and a test's tmp_path can be longer.
     with tempfile.TemporaryDirectory(prefix="bsqmp") as folder:
 
         def start(command: str, **settings: str) -> LiveVm:
-            qmp = Path(folder) / f"{len(started)}.sock"
+            qmp = Path(folder) / f"{len(machines)}.sock"
             process = subprocess.Popen(
                 [VM, command],
                 cwd=CLONE,
@@ -223,10 +223,10 @@ def _starting() -> Iterator[StartVm]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
-            started.append(LiveVm(process, qmp))
-            return started[-1]
+            machines.append(LiveVm(process, qmp))
+            return machines[-1]
 
         yield start
-        for vm in started:
+        for vm in machines:
             vm.process.terminate()
             vm.process.communicate(timeout=60)

@@ -151,15 +151,15 @@ def side_by_side(
             for test in tests
             if not test.endswith("write")
         }
-        measured = {key: future.result() for key, future in raw.items()}
+        results = {key: future.result() for key, future in raw.items()}
     for name, (_, _, tests) in jobs.items():
         for test in tests:
             if test.endswith("write"):
                 settle()
-                measured[name, test] = raw_fio(documents[name], test)
+                results[name, test] = raw_fio(documents[name], test)
     return {
         name: entry(document)
-        | {"raw": {test: value for (of, test), value in measured.items() if of == name}}
+        | {"raw": {test: value for (of, test), value in results.items() if of == name}}
         for name, document in documents.items()
     }
 
@@ -178,18 +178,18 @@ def main() -> None:
     answer = side_by_side({serial: (serial, short, ()) for serial in drives})
     set_queue_depth("BSSATA0001", 1)
     # 4 MiB a second, handed out in ticks of 20 ms: each holds twenty requests of 4 KiB.
-    throttled = null_blk("bsmbps", mbps=4)
+    throttled_drive = null_blk("bsmbps", mbps=4)
     answer |= side_by_side(
         {
             "sata-queue-depth-1": ("BSSATA0001", short, ()),
             "truth-uas": ("BSUAS0001", long, deep),
             "truth-bot": ("BSBOT0001", long, deep),
-            "truth-throttled": (throttled, long, deep),
+            "truth-throttled": (throttled_drive, long, deep),
         }
     )
     delay = int(sys.argv[1]) * 1_000_000
-    delayed = null_blk("bslat", irqmode=2, completion_nsec=delay)
-    answer |= side_by_side({"truth-null": (delayed, both, (*deep, "RND4K Q32T1 write"))})
+    delayed_drive = null_blk("bslat", irqmode=2, completion_nsec=delay)
+    answer |= side_by_side({"truth-null": (delayed_drive, both, (*deep, "RND4K Q32T1 write"))})
     json.dump(answer, sys.stdout)
 
 

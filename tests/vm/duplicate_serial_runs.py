@@ -47,8 +47,8 @@ def run(paths: dict[str, str], name: str, erase: str) -> dict[str, Any]:
         text=True,
     )
     after = checksums(paths)
-    changed = [one for one in paths if before[one] != after[one]]
-    return {"code": process.returncode, "message": process.stderr[-600:], "changed": changed}
+    changed_paths = [one for one in paths if before[one] != after[one]]
+    return {"code": process.returncode, "message": process.stderr[-600:], "changed": changed_paths}
 
 
 def main() -> None:

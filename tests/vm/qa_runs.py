@@ -250,15 +250,17 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
             until(lambda: all(row["state"] == "done" for row in slots().values()))
         slot_rows = slots()
         rows = bench_rows("SELECT verdict_json FROM verdicts ORDER BY number DESC LIMIT 4")
-        waited = bench_rows("SELECT attempts, reason FROM outbox WHERE delivered_utc IS NULL")
-        posted = receive(lambda: not bench_rows("SELECT 1 FROM outbox WHERE delivered_utc IS NULL"))
+        waiting_rows = bench_rows("SELECT attempts, reason FROM outbox WHERE delivered_utc IS NULL")
+        letters = receive(
+            lambda: not bench_rows("SELECT 1 FROM outbox WHERE delivered_utc IS NULL")
+        )
     return {
         "during": during,
         "slots": {name: [row["verdict"], row["code"]] for name, row in slot_rows.items()},
         "drives": summarize([json.loads(row["verdict_json"]) for row in rows]),
         "scans": bench_rows("SELECT text, kind, assigned_to FROM scans ORDER BY id"),
-        "waited": waited,
-        "posted": posted,
+        "waited": waiting_rows,
+        "posted": letters,
     }
 
 

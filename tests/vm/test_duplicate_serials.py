@@ -56,10 +56,10 @@ def test_codes_are_ports_where_a_serial_is_not_unique(results: Any) -> None:
 
 @pytest.mark.parametrize("serial", ["TWINLUN", "TWINSAME"])
 def test_a_shared_serial_erases_nothing(results: Any, serial: str) -> None:
-    refused = results["refused"][serial]
-    assert refused["code"] == 3, refused
-    assert "port:" in refused["message"]
-    assert refused["changed"] == []
+    refusal = results["refused"][serial]
+    assert refusal["code"] == 3, refusal
+    assert "port:" in refusal["message"]
+    assert refusal["changed"] == []
 
 
 @pytest.mark.parametrize("name", ["lun1", "same1"])

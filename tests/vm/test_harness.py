@@ -133,9 +133,9 @@ def test_writes_stay_in_the_guest_but_for_the_clone(outcome: Outcome) -> None:
     assert outcome.code == 3
     for folder in ("/etc", "/root", "/boot"):
         assert not Path(folder, "benchstick-vm-test").exists()
-    shared = CLONE / ".cache/vm-harness-test"
-    assert shared.read_text() == "from the guest"
-    shared.unlink()
+    shared_file = CLONE / ".cache/vm-harness-test"
+    assert shared_file.read_text() == "from the guest"
+    shared_file.unlink()
 
 
 def test_make_vm_passes_the_command_on() -> None:

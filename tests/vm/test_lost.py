@@ -58,9 +58,9 @@ def test_a_bot_drive_pulled_out_is_lost_and_reported(live_vm: StartVm) -> None:
     assert answer["steps"][-1] == "failed"
     assert "BSBOT0001" not in answer["codes"]
     assert "drive-lost" in answer["events"]
-    (unplugged,) = answer["watched"]
-    assert unplugged["event"] == "unplug"
-    assert unplugged["drive"]["code"] == "BSBOT0001"
+    (run_document,) = answer["watched"]
+    assert run_document["event"] == "unplug"
+    assert run_document["drive"]["code"] == "BSBOT0001"
 
 
 UAS = r"""

@@ -109,18 +109,18 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
 
 
 @pytest.fixture(scope="module")
-def swapped(live_vms: StartVm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swapped]:
+def swap_results(live_vms: StartVm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swapped]:
     yield once_more_when_lost(lambda: swap_cards(live_vms, tmp_path_factory.mktemp("cards")))
 
 
-def test_no_swapped_card_is_written(swapped: Swapped) -> None:
-    assert sorted(swapped.answer) == sorted(READERS)
-    assert swapped.changed_readers == [], swapped.answer
+def test_no_swapped_card_is_written(swap_results: Swapped) -> None:
+    assert sorted(swap_results.answer) == sorted(READERS)
+    assert swap_results.changed_readers == [], swap_results.answer
 
 
 @pytest.mark.parametrize("name", PLAN)
-def test_a_card_swapped_between_plan_and_run_is_refused(swapped: Swapped, name: str) -> None:
-    answer = swapped.answer[name]
+def test_a_card_swapped_between_plan_and_run_is_refused(swap_results: Swapped, name: str) -> None:
+    answer = swap_results.answer[name]
     assert answer["code"] == 3, answer
     # The case is what its name says only if the kernel knew, or did not.
     assert answer["kernel_knew"] == name.endswith("POLL"), answer
@@ -128,8 +128,8 @@ def test_a_card_swapped_between_plan_and_run_is_refused(swapped: Swapped, name: 
 
 
 @pytest.mark.parametrize("name", IDLE)
-def test_a_card_swapped_in_an_idle_step_is_lost(swapped: Swapped, name: str) -> None:
-    answer = swapped.answer[name]
+def test_a_card_swapped_in_an_idle_step_is_lost(swap_results: Swapped, name: str) -> None:
+    answer = swap_results.answer[name]
     assert answer["swapped"], answer
     assert answer["code"] == 4, answer
     assert "medium" in answer["reason"]

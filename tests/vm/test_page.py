@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.web.watched import ARGS, CHROMIUM, Watched
+from tests.web.browser_tab import ARGS, CHROMIUM, BrowserTab
 
 from .conftest import CLONE, LiveVm, StartVm, once_more_when_lost
 
@@ -39,16 +39,16 @@ def pin_of(vm: LiveVm) -> str:
 
 
 @contextlib.contextmanager
-def visitor(port: int) -> Iterator[Watched]:
+def visitor(port: int) -> Iterator[BrowserTab]:
     """A browser that has not been here; the test fails when the page had an error."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which(CHROMIUM), args=ARGS)
         context = browser.new_context(viewport={"width": 1240, "height": 900})
         context.set_default_timeout(SLOW)
-        watched = Watched(context.new_page(), f"http://127.0.0.1:{port}")
-        yield watched
+        tab = BrowserTab(context.new_page(), f"http://127.0.0.1:{port}")
+        yield tab
         browser.close()
-        assert watched.problems == []
+        assert tab.problems == []
 
 
 def picture(page: Page, name: str) -> None:
@@ -64,15 +64,15 @@ def test_a_usb_drive_is_tested_from_a_laptop(live_vm: StartVm) -> None:
         port = free_port()
         vm = live_vm(COMMAND, BENCHSTICK_VM_PORT=str(port))
         pin = pin_of(vm)
-        with vm.lost_in(), visitor(port) as watched:
-            use(watched, pin)
+        with vm.lost_in(), visitor(port) as tab:
+            use(tab, pin)
 
     once_more_when_lost(from_outside)
 
 
-def use(watched: Watched, pin: str) -> None:
+def use(tab: BrowserTab, pin: str) -> None:
     # Without the PIN nothing is shown.
-    page = watched.go("/drives")
+    page = tab.go("/drives")
     expect(page.get_by_label("PIN")).to_be_visible()
     assert "BSUAS0001" not in page.content()
     page.get_by_label("PIN").fill("000000" if pin != "000 000" else "000001")
@@ -86,10 +86,10 @@ def use(watched: Watched, pin: str) -> None:
     expect(cards.filter(has_text="BSPCEXT4")).to_contain_text("protected")
     expect(cards.filter(has_text="BSSATA0001")).to_contain_text("locked")
     picture(page, "drives")
-    watched.go("/drives/BSNVME0001")
+    tab.go("/drives/BSNVME0001")
     expect(page.locator("main")).to_contain_text("49.85 °C")
     picture(page, "drive")
-    watched.go("/runs/new?drive=BSUAS0001&suite=das")
+    tab.go("/runs/new?drive=BSUAS0001&suite=das")
     page.get_by_label("Scale").fill("0.0005")
     page.get_by_label("Passes").fill("1")
     page.get_by_label("Sets", exact=True).fill("Home,ISOs")

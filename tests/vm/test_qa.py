@@ -112,7 +112,7 @@ def test_a_webhook_whose_receiver_comes_late_loses_nothing(reports: Any) -> None
     assert any(
         row["attempts"] and "Connection refused" in row["reason"] for row in report["waited"]
     )
-    posted = {one["key"]: one for one in report["posted"]}
-    assert len(posted) == 4
+    letters = {one["key"]: one for one in report["posted"]}
+    assert len(letters) == 4
     assert len(report["posted"]) == 5, "the one that was answered with 500 came again"
-    assert {one["drive"]: one["verdict"] for one in posted.values()} == words_of(report["drives"])
+    assert {one["drive"]: one["verdict"] for one in letters.values()} == words_of(report["drives"])

@@ -141,7 +141,7 @@ def keep(serial: str, series: list[list[float | None]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(live_vms: StartVm) -> tuple[Any, Speeds]:
+def measurements(live_vms: StartVm) -> tuple[Any, Speeds]:
     """All of sustained_runs.py, in one boot, and what was done to the drives during it."""
 
     def measure() -> tuple[Any, Speeds]:
@@ -176,9 +176,9 @@ def assert_all_was_written_and_counted(entry: Any) -> None:
     ("serial", "name", "parts"), [("BSNVME0001", "nvme", 1), ("BSSATA0001", "sata", 20)]
 )
 def test_the_end_of_a_fast_zone_of_2_gb_is_found(
-    measured: tuple[Any, Speeds], serial: str, name: str, parts: int
+    measurements: tuple[Any, Speeds], serial: str, name: str, parts: int
 ) -> None:
-    entry, zone = measured[0][serial], measured[1].zones[name]
+    entry, zone = measurements[0][serial], measurements[1].zones[name]
     # First that the drive was what it was meant to be.
     assert zone.at is not None, "the zone's end was never reached"
     assert zone.at[0] >= ZONE
@@ -198,18 +198,18 @@ def test_the_end_of_a_fast_zone_of_2_gb_is_found(
 
 
 def test_half_the_speed_for_a_minute_is_reported_as_slowing_down(
-    measured: tuple[Any, Speeds],
+    measurements: tuple[Any, Speeds],
 ) -> None:
-    entry, minute = measured[0]["BSUAS0001"], measured[1].minute
+    entry, minute = measurements[0]["BSUAS0001"], measurements[1].minute
     assert len(minute.changes) == 2, "the slow time did not begin and end"
-    lasted = minute.changes[1] - minute.changes[0]
-    assert lasted == pytest.approx(LASTS, abs=1)
+    duration = minute.changes[1] - minute.changes[0]
+    assert duration == pytest.approx(LASTS, abs=1)
     assert_all_was_written_and_counted(entry)
     # This drive has no temperature: the cause is unknown.
     assert entry["slow_downs"]["state"] == "slowdown", entry["slow_downs"]
     (slow_down,) = entry["slow_downs"]["found"]
     assert slow_down["cause"] == "unknown"
-    assert slow_down["to_seconds"] - slow_down["from_seconds"] == pytest.approx(lasted, abs=3)
+    assert slow_down["to_seconds"] - slow_down["from_seconds"] == pytest.approx(duration, abs=3)
     assert slow_down["slow_mbps"] == pytest.approx(USUAL / 2e6, rel=0.05)
     for side in ("before_mbps", "after_mbps"):
         assert slow_down[side] == pytest.approx(USUAL / 1e6, rel=0.05)
@@ -222,9 +222,9 @@ def test_half_the_speed_for_a_minute_is_reported_as_slowing_down(
 
 
 def test_a_constant_speed_is_neither_a_knee_nor_a_slow_down(
-    measured: tuple[Any, Speeds],
+    measurements: tuple[Any, Speeds],
 ) -> None:
-    entry = measured[0]["BSBOT0001"]
+    entry = measurements[0]["BSBOT0001"]
     assert_all_was_written_and_counted(entry)
     assert entry["slow_downs"]["state"] == "none", entry["slow_downs"]
     assert entry["knees"]["knees"] == [], entry["knees"]

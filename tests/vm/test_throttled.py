@@ -36,7 +36,7 @@ def limit(qmp: Qmp, limits: dict[str, int]) -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(live_vms: StartVm) -> Any:
+def measurements(live_vms: StartVm) -> Any:
     """All of throttled_runs.py, in one boot."""
 
     def measure() -> Any:
@@ -55,9 +55,9 @@ def measured(live_vms: StartVm) -> Any:
 DEPTHS = {"BSUAS0001": 14, "BSBOT0001": 1}
 
 
-def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any) -> None:
+def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measurements: Any) -> None:
     for serial, transport in (("BSUAS0001", "usb-uas"), ("BSBOT0001", "usb-bot")):
-        entry = measured[serial]
+        entry = measurements[serial]
         assert (entry["transport"], entry["target"]) == (transport, "file on exfat")
         figures = {figure["name"].split()[-1]: figure for figure in entry["results"]}
         for way in ("write", "read"):
@@ -76,9 +76,9 @@ def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any
 
 @pytest.mark.parametrize("serial", DRIVES)
 def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
-    measured: Any, serial: str
+    measurements: Any, serial: str
 ) -> None:
-    entry = measured[serial]["cdm"]
+    entry = measurements[serial]["cdm"]
     for way in ("read", "write"):
         name = f"SEQ1M Q8T1 {way}"
         figure, raw = entry["results"][name], entry["raw"][name]

@@ -16,7 +16,7 @@ NULL_DELAY_MS = 500
 
 
 @pytest.fixture(scope="module")
-def measured(vm: RunVm) -> Any:
+def measurements(vm: RunVm) -> Any:
     """All runs of delayed_runs.py, in one boot."""
     return vm(
         f"python3 tests/vm/delayed_runs.py {NULL_DELAY_MS}",
@@ -37,9 +37,9 @@ def measured(vm: RunVm) -> Any:
     ],
 )
 def test_the_queueing_verdict_is_definite_and_agrees_with_sysfs(
-    measured: Any, name: str, state: str
+    measurements: Any, name: str, state: str
 ) -> None:
-    entry = measured[name]
+    entry = measurements[name]
     assert entry["verdict"]["state"] == state, entry
     assert entry["events"] == [], entry
 
@@ -53,8 +53,8 @@ def assert_at_limit(entry: Any, name: str, limit: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
-def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
-    entry = measured[name]
+def test_a_usb_drives_result_is_its_limit_and_raw_fios(measurements: Any, name: str) -> None:
+    entry = measurements[name]
     figure = entry["results"]["RND4K Q32T1 read"]
     depth = min(32, entry["queue_depth"])
     assert_at_limit(entry, "RND4K Q32T1 read", depth * 1000 / DELAY_MS)
@@ -65,8 +65,8 @@ def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str)
 
 
 @pytest.mark.parametrize("way", ["read", "write"])
-def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
-    entry = measured["truth-null"]
+def test_a_null_blk_with_fixed_completion_time(measurements: Any, way: str) -> None:
+    entry = measurements["truth-null"]
     assert entry["transport"] == "other"
     figure = entry["results"][f"RND4K Q32T1 {way}"]
     assert_at_limit(entry, f"RND4K Q32T1 {way}", 32 * 1000 / NULL_DELAY_MS)
@@ -82,8 +82,8 @@ def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
     assert large["device_bytes"] == pytest.approx(large["tool_bytes"], rel=0.005)
 
 
-def test_a_throttled_drive_gives_its_limit(measured: Any) -> None:
-    figure = measured["truth-throttled"]["results"]["RND4K Q32T1 read"]
-    assert_at_limit(measured["truth-throttled"], "RND4K Q32T1 read", 4 * 2**20 / 4096)
+def test_a_throttled_drive_gives_its_limit(measurements: Any) -> None:
+    figure = measurements["truth-throttled"]["results"]["RND4K Q32T1 read"]
+    assert_at_limit(measurements["truth-throttled"], "RND4K Q32T1 read", 4 * 2**20 / 4096)
     assert figure["request"] == pytest.approx(4096, rel=0.01)
     assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)

@@ -83,8 +83,8 @@ def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str,
     """The results of a run and of raw fio, and what was written last."""
     with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
         data = drive.read(8 << 20)
-    packed = len(gzip.compress(data, 6)) / len(data)
-    return {"results": figures(document), "raw": raw, "packed": packed}
+    packed_share = len(gzip.compress(data, 6)) / len(data)
+    return {"results": figures(document), "raw": raw, "packed": packed_share}
 
 
 def cdm_on_all() -> dict[str, Any]:
@@ -104,7 +104,9 @@ def main() -> None:
     with ThreadPoolExecutor(len(FILE_SETS)) as pool:
         documents = dict(zip(FILE_SETS, pool.map(das, FILE_SETS), strict=True))
         settle()
-        measured = dict(zip(FILE_SETS, pool.map(raw, FILE_SETS, documents.values()), strict=True))
+        raw_results = dict(
+            zip(FILE_SETS, pool.map(raw, FILE_SETS, documents.values()), strict=True)
+        )
     # The host sets other limits now, within the second that the next command needs at least.
     print("copies measured", flush=True)
     blocks = cdm_on_all()
@@ -113,7 +115,7 @@ def main() -> None:
             "transport": document["drive"]["transport"]["value"],
             "target": document["conditions"]["target"],
             "results": [f for f in document["results"] if f["pass"] == 1 and f["unit"] == "MB/s"],
-            "raw": measured[serial],
+            "raw": raw_results[serial],
             "cdm": blocks[serial],
         }
         for serial, document in documents.items()

@@ -23,7 +23,7 @@ from benchstick.store import auth, locks
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
-from tests.web.watched import ARGS, CHROMIUM, Watched
+from tests.web.browser_tab import ARGS, CHROMIUM, BrowserTab
 from webui.auth.pin import LoginKey, Pin
 from webui.auth.request_guard import COOKIE
 from webui.server.app import create_app
@@ -174,7 +174,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def served(app: Flask) -> Iterator[str]:
+def serve(app: Flask) -> Iterator[str]:
     """The page on a port of its own; its address. (`test_web_serve` has the whole program.)"""
     server = Server(app)
     try:
@@ -197,15 +197,15 @@ def chromium() -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def base(app: Flask) -> Iterator[str]:
     """The address at which the page is served."""
-    with served(app) as address:
+    with serve(app) as address:
         yield address
 
 
 @pytest.fixture
-def watched(chromium: Chromium, base: str) -> Iterator[Watched]:
+def tab(chromium: Chromium, base: str) -> Iterator[BrowserTab]:
     """A page in a browser, which must not have complained when the test ends."""
     context = chromium.new_context(viewport={"width": 1240, "height": 900})
-    watcher = Watched(context.new_page(), base)
+    watcher = BrowserTab(context.new_page(), base)
     yield watcher
     context.close()
     assert watcher.problems == []

@@ -53,10 +53,10 @@ class _Writing:
             if self.slow_from is not None and 0 <= self.clock - self.slow_from < 60:
                 speed /= 2
             speed *= 1 - 0.06 * self.noise.random()
-            moved = min(remaining, speed)
-            yield moved / speed, moved
-            remaining, self.position = remaining - moved, self.position + moved
-            self.clock += moved / speed
+            byte_count = min(remaining, speed)
+            yield byte_count / speed, byte_count
+            remaining, self.position = remaining - byte_count, self.position + byte_count
+            self.clock += byte_count / speed
 
 
 def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:

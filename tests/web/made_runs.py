@@ -66,21 +66,21 @@ def by_grid(pieces: Pieces, lead: float = LEAD) -> list[int]:
     """The bytes of each second of a step whose tool starts `lead` seconds after it, for all of its
     whole seconds."""
     length = math.ceil(lead + math.fsum(seconds for seconds, _ in pieces) + 0.05)
-    moved = [0.0] * (length + 1)
+    byte_counts = [0.0] * (length + 1)
     clock = lead
     for seconds, size in pieces:
         end = clock + seconds
         first, last = int(clock), int(end)
         if first == last:
-            moved[first] += size
+            byte_counts[first] += size
         else:
             # A piece is of a second at most, and lies in two seconds of the clock.
             here = size * (first + 1 - clock) / seconds
-            moved[first] += here
-            moved[last] += size - here
+            byte_counts[first] += here
+            byte_counts[last] += size - here
         clock = end
     total, sizes = 0.0, []
-    for size in moved[:length]:
+    for size in byte_counts[:length]:
         # The sum stays that of the pieces to the byte.
         sizes.append(round(total + size) - round(total))
         total += size
@@ -127,9 +127,9 @@ class _Whole:
         if isinstance(step, Purge):
             return self._purge(index, step)
         if isinstance(step, Mark | ReadBack):
-            moved = step.samples * step.size
-            write_sizes = [moved] if isinstance(step, Mark) else [0]
-            samples = self._samples(index, [moved], write_sizes, step.size, 1)
+            byte_counts = step.samples * step.size
+            write_sizes = [byte_counts] if isinstance(step, Mark) else [0]
+            samples = self._samples(index, [byte_counts], write_sizes, step.size, 1)
             return ([self._markers_erased(step)] if isinstance(step, ReadBack) else []), samples
         seconds = [0] * max(1, math.ceil(step.seconds))
         return [], self._samples(index, seconds, seconds, 1, 0)
@@ -160,12 +160,12 @@ class _Whole:
 
     def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Figure], list[Sample]]:
         started_at = self.t
-        moved = by_grid(outcome.pieces)
+        byte_counts = by_grid(outcome.pieces)
         share = {"read": 1.0, "write": 0.0}.get(
             step.job.rw.removeprefix("rand"), (step.job.mix or 0) / 100
         )
-        read = [int(size * share) for size in moved]
-        write_sizes = [size - part for size, part in zip(moved, read, strict=True)]
+        read = [int(size * share) for size in byte_counts]
+        write_sizes = [size - part for size, part in zip(byte_counts, read, strict=True)]
         samples = self._samples(
             index, read, write_sizes, step.job.block, step.job.depth * step.job.threads
         )
@@ -215,9 +215,9 @@ class _Whole:
         self, step: Fio, totals: Mapping[str, Any], rest: Mapping[str, Any]
     ) -> Iterator[Figure]:
         seconds = totals["seconds"]
-        moved = totals["read_bytes"] + totals["write_bytes"]
+        byte_counts = totals["read_bytes"] + totals["write_bytes"]
         for name, value, unit in (
-            ("", moved / seconds / 1e6, "MB/s"),
+            ("", byte_counts / seconds / 1e6, "MB/s"),
             (" IOPS", totals["ios"] / seconds, "IOPS"),
             (" latency", totals["latency_us"], "us"),
             (" latency max", totals["max_us"], "us"),
@@ -237,7 +237,7 @@ class _Whole:
             size=4096,
         )  # fmt: skip
         ways = {name: by_grid(self.data[name].pieces) for name in ("write", "read")}
-        nothing = {name: [0] * len(moved) for name, moved in ways.items()}
+        nothing = {name: [0] * len(byte_counts) for name, byte_counts in ways.items()}
         seconds = {name: _length(self.data[name]) for name in ways}
         samples = self._samples(
             index, nothing["write"] + ways["read"], ways["write"] + nothing["read"], 1 << 20, 8
@@ -245,19 +245,20 @@ class _Whole:
         self.record.purge_goes_on(index, "erasing", bytes_written=capacity)
         self.record.purge_ends(index, "done")
         self.state = sanitize_methods.state_after(rung.name)
-        elapsed = float(len(samples))
+        elapsed_seconds = float(len(samples))
         self.extra["purge"] = {
-            "rung": rung.name, "requested_rung": step.user_rung, "seconds": elapsed,
+            "rung": rung.name, "requested_rung": step.user_rung, "seconds": elapsed_seconds,
             "tool": sample.HOST["fio"],
             "command": "fio --verify=crc32c on the whole drive, then read back",
             "tool_output": f"all {size_text(capacity)} written, all read back and equal",
         }  # fmt: skip
         counters = {
-            "seconds": elapsed, "discards": 0, "discard_bytes": 0, "flushes": 0, "queue_mean": 8.0,
+            "seconds": elapsed_seconds, "discards": 0, "discard_bytes": 0, "flushes": 0,
+            "queue_mean": 8.0,
             **{name: sum(getattr(item, name) for item in samples)
                for name in ("reads", "read_bytes", "writes", "write_bytes")},
         }  # fmt: skip
-        values = [("purge time", elapsed, "s")]
+        values = [("purge time", elapsed_seconds, "s")]
         values += [(f"overwrite {name}", capacity / seconds[name] / 1e6, "MB/s") for name in ways]
         return [
             named(step=step.name, name=name, value=value, unit=unit, pass_no=1, target="block",

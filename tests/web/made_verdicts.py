@@ -72,7 +72,7 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
     """Verdicts of each kind, of most reasons, on the sample bench's runs and those of `add_runs`;
     two at most on a run. Their documents with their `number`, the oldest first."""
     incoming = read(INCOMING.encode(), "incoming-usb-ssd.toml")
-    returned = read(RETURNED.encode(), "returned-drives.toml")
+    returned_drives = read(RETURNED.encode(), "returned-drives.toml")
 
     def judged(
         drive: Drive, run: int, recipe: Recipe = incoming, *, has_started: bool = True, **more: Any
@@ -89,19 +89,19 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
         return judge(recipe, attempt)
 
     fast, slow = sample.fast(), sample.slow()
-    slowed = Reason("stopped-slow", "3 MB/s for 10 s")
+    slow_reason = Reason("stopped-slow", "3 MB/s for 10 s")
     let_go = {"action": "eject", "is_done": True, "reason": None}
     first = judged(LEXAR, runs["lexar"])
     judgements = [
         {**judged(fast, numbers["cdm"], slot="slot 1"), "post_action": let_go},
         judged(slow, numbers["slow"], slot="slot 2"),
-        judged(fast, numbers["cdm"], returned),
-        judged(slow, numbers["slow"], returned),
+        judged(fast, numbers["cdm"], returned_drives),
+        judged(slow, numbers["slow"], returned_drives),
         judged(KINGSTON, runs["kingston"], slot="slot 3"),
         judged(LEXAR, runs["lexar"], earlier=[first]),
         # A wrong label was scanned and no test started; then the right one was scanned.
         judged(SEAGATE, runs["seagate"], has_started=False, scanned="NTC01RQ2"),
-        judged(SEAGATE, runs["seagate"], stopped=slowed),
+        judged(SEAGATE, runs["seagate"], stopped=slow_reason),
         judged(SAMSUNG, runs["samsung"], slot="slot 1",
                labels={"asset": "A-17", "operator": "Ann Bé"}),
     ]  # fmt: skip

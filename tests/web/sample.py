@@ -290,22 +290,22 @@ class Story:
         for second in range(seconds):
             rate, is_read = self._rate(step) if isinstance(step, Fio | Copy) else (0.0, True)
             wave = rate * (1 - 0.02 * self.random.random() - (0.15 if second % 17 == 16 else 0))
-            moved = int(wave * 1e6)
+            byte_count = int(wave * 1e6)
             block = getattr(step, "block", 1 << 20)
             yield Sample(
                 n=self.n,
                 t=self.t + second + 1,
                 dt=1.0,
                 step_index=index,
-                read_bytes=moved if is_read else 0,
-                write_bytes=0 if is_read else moved,
+                read_bytes=byte_count if is_read else 0,
+                write_bytes=0 if is_read else byte_count,
                 discard_bytes=0,
-                reads=moved // block if is_read else 0,
-                writes=0 if is_read else moved // block,
+                reads=byte_count // block if is_read else 0,
+                writes=0 if is_read else byte_count // block,
                 discards=0,
                 flushes=0,
-                inflight=min(30, getattr(step, "depth", 8)) if moved else 0,
-                queue=4.0 if moved else 0.0,
+                inflight=min(30, getattr(step, "depth", 8)) if byte_count else 0,
+                queue=4.0 if byte_count else 0.0,
             )
             self.n += 1
 
@@ -317,8 +317,11 @@ class Story:
             if bad
             else ("valid", None)
         )
-        moved = int(rate * 5e6)
-        sides = {"read_bytes": moved if is_read else 0, "write_bytes": 0 if is_read else moved}
+        byte_count = int(rate * 5e6)
+        sides = {
+            "read_bytes": byte_count if is_read else 0,
+            "write_bytes": 0 if is_read else byte_count,
+        }
         counters = {key: int(value * 1.0008) for key, value in sides.items()}
         latency = step.job.depth * step.job.threads * step.job.block / rate
         totals = {

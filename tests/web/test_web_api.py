@@ -233,9 +233,9 @@ def test_an_erase_gives_its_certificate_and_nothing_else_does(
 ) -> None:
     number = bench.numbers["cdm"]
     for form in ("certificate", "certificate-text"):
-        refused = client.get(f"/api/v1/runs/{number}/export?format={form}")
-        assert is_error(refused)
-        assert "cdm is no erase" in refused.json["error"]["message"]
+        refusal = client.get(f"/api/v1/runs/{number}/export?format={form}")
+        assert is_error(refusal)
+        assert "cdm is no erase" in refusal.json["error"]["message"]
     monkeypatch.setattr(runs, "document", lambda number: run_document(drive_json(), number=number))
     response = client.get(f"/api/v1/runs/{number}/export?format=certificate")
     assert response.json["schema"] == "benchstick/certificate/2"

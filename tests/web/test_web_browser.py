@@ -22,8 +22,8 @@ from benchstick.plan.states import QueueState, RequestState, RunState, StepState
 from benchstick.store import agent_requests, live_progress, locks, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench
-from tests.web.watched import Watched
 from webui.auth.pin import LoginKey
 
 PAGES = ("/drives", "/drives/2318E6C0A1F2", "/runs", "/runs/new?drive=practice", "/methods",
@@ -31,10 +31,10 @@ PAGES = ("/drives", "/drives/2318E6C0A1F2", "/runs", "/runs/new?drive=practice",
          "/models")  # fmt: skip
 
 
-def sign_in(watched: Watched, key: LoginKey) -> None:
-    watched.go(f"/login?key={key.current}")
-    assert "key" not in watched.page.url
-    expect(watched.page.get_by_role("button", name="Sign out")).to_be_visible()
+def sign_in(tab: BrowserTab, key: LoginKey) -> None:
+    tab.go(f"/login?key={key.current}")
+    assert "key" not in tab.page.url
+    expect(tab.page.get_by_role("button", name="Sign out")).to_be_visible()
 
 
 class Agent:
@@ -44,7 +44,7 @@ class Agent:
         self.home = home
         self.stop = threading.Event()
         self.go_on = threading.Event()
-        self.cancelled: list[int] = []
+        self.cancelled_runs: list[int] = []
         self.thread = threading.Thread(target=self._loop)
 
     def __enter__(self) -> Agent:
@@ -63,7 +63,7 @@ class Agent:
                 for row in agent_requests.open_requests(db):
                     body = json.loads(row["body_json"])
                     if row["kind"] == "cancel":
-                        self.cancelled.append(body["run"])
+                        self.cancelled_runs.append(body["run"])
                         agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
                     else:
                         self._run(db, row["id"], body)
@@ -84,7 +84,7 @@ class Agent:
         story.record.step_begins(5, step.name, step.kind, story.t, f"runs/{story.uuid}/05-step")
         story.publish(5, 0.5)
         self.go_on.wait(30)
-        if self.cancelled:
+        if self.cancelled_runs:
             story.finish(RunState.CANCELLED, 130, "cancelled")
         else:
             story.record.step_ends(5, StepState.COMPLETE, story.t + 1)
@@ -93,9 +93,9 @@ class Agent:
         lock.release()
 
 
-def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Bench) -> None:
-    sign_in(watched, key)
-    page = watched.go("/drives")
+def test_from_a_drive_to_its_result(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
+    sign_in(tab, key)
+    page = tab.go("/drives")
     card = page.get_by_role("article").filter(has_text="Practice drive")
     card.get_by_role("link", name="Test").click()
     page.get_by_role("link", name="CrystalDiskMark-style").first.click()
@@ -130,9 +130,9 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
     expect(page.locator("#chart canvas")).to_be_visible()
 
 
-def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, bench: Bench) -> None:
-    sign_in(watched, key)
-    page = watched.go("/runs/new?drive=practice&suite=cdm")
+def test_from_presets_to_a_queue_and_its_end(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
+    sign_in(tab, key)
+    page = tab.go("/runs/new?drive=practice&suite=cdm")
     preset = page.get_by_role("link", name=re.compile("^Peak performance"))
     preset_text = preset.inner_text()
     preset.click()
@@ -185,7 +185,7 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
 
 
 def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
-    watched: Watched, bench: Bench
+    tab: BrowserTab, bench: Bench
 ) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         story = sample.start(bench.home, db, "cdm", sample.slow(), fs="exfat")
@@ -194,7 +194,7 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         number = every_page.add_queue(db, runs)
         queues.take_out(db, number, 2)
         queues.end(db, number, QueueState.CANCELLED, "cancelled")
-        page = watched.go(f"/queues/{number}")
+        page = tab.go(f"/queues/{number}")
         expect(page.locator("#queue-state")).to_have_text("cancelled")
         state = page.locator('[data-position="1"] [data-part="state"]')
         expect(state).to_have_text("running")
@@ -206,14 +206,14 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         expect(head).to_have_count(0)
         # The script shows the states in the words of the server.
         expect(page.locator('[data-position="2"] [data-part="state"]')).to_have_text("removed")
-    assert watched.problems == []
+    assert tab.problems == []
 
 
 def test_cancel_takes_two_clicks_and_reaches_the_agent(
-    watched: Watched, key: LoginKey, bench: Bench
+    tab: BrowserTab, key: LoginKey, bench: Bench
 ) -> None:
-    sign_in(watched, key)
-    page = watched.go("/runs/new?drive=practice&suite=cdm&p.size=64MiB&p.passes=1")
+    sign_in(tab, key)
+    page = tab.go("/runs/new?drive=practice&suite=cdm&p.size=64MiB&p.passes=1")
     page.get_by_label("Type the drive's code to confirm").fill("practice")
     with Agent(bench.home) as agent:
         page.get_by_role("button", name="Erase and start").click()
@@ -225,7 +225,7 @@ def test_cancel_takes_two_clicks_and_reaches_the_agent(
         button.click()
         expect(page.get_by_role("status")).to_contain_text("asked to cancel")
         assert records_of_cancel(bench) == {"run": number}
-        agent.cancelled.append(number)
+        agent.cancelled_runs.append(number)
         agent.go_on.set()
         expect(page.locator("h1 + span")).to_have_text("cancelled", timeout=15000)
 
@@ -254,9 +254,9 @@ def records_of_cancel(bench: Bench) -> Any:
     return json.loads(row["body_json"])
 
 
-def test_a_locked_drive_takes_two_pages(watched: Watched, key: LoginKey, bench: Bench) -> None:
-    sign_in(watched, key)
-    page = watched.go("/drives")
+def test_a_locked_drive_takes_two_pages(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
+    sign_in(tab, key)
+    page = tab.go("/drives")
     card = page.get_by_role("article").filter(has_text="Samsung SSD 870 EVO")
     card.get_by_role("link", name="Unlock and test").click()
     expect(page.locator("#lock-part")).to_contain_text("BitLocker")
@@ -277,8 +277,8 @@ def test_a_locked_drive_takes_two_pages(watched: Watched, key: LoginKey, bench: 
 def test_the_head_breaks_no_word(chromium: Chromium, base: str, width: int) -> None:
     """Also with two runs on drives with long names, on a bench in a network."""
     context = chromium.new_context(viewport={"width": width, "height": 900})
-    watched = Watched(context.new_page(), base)
-    page = watched.go("/drives")
+    tab = BrowserTab(context.new_page(), base)
+    page = tab.go("/drives")
     page.evaluate("""() => {
       const on = document.querySelector(".now .on");
       on.append(" and so on and so on and so on and so on");
@@ -296,7 +296,7 @@ def test_the_head_breaks_no_word(chromium: Chromium, base: str, width: int) -> N
         assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     context.close()
-    assert watched.problems == []
+    assert tab.problems == []
 
 
 # The contrast of every text with what lies behind it, after WCAG 2.2, 1.4.3.
@@ -340,9 +340,9 @@ def test_every_text_can_be_read(chromium: Chromium, base: str, bench: Bench, sch
     context.close()
 
 
-def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKey) -> None:
-    sign_in(watched, key)
-    page = watched.go("/runs/new?drive=practice&suite=cdm")
+def test_the_keyboard_reaches_everything_in_order(tab: BrowserTab, key: LoginKey) -> None:
+    sign_in(tab, key)
+    page = tab.go("/runs/new?drive=practice&suite=cdm")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     ids = []
@@ -361,9 +361,9 @@ def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKe
 
 
 def test_the_chart_can_show_other_quantities_and_shows_values(
-    watched: Watched, bench: Bench
+    tab: BrowserTab, bench: Bench
 ) -> None:
-    page = watched.go(f"/runs/{bench.numbers['cdm']}")
+    page = tab.go(f"/runs/{bench.numbers['cdm']}")
     chart = page.locator("#chart .u-over")
     expect(chart).to_be_visible()
     chart.hover(position={"x": 120, "y": 60})
@@ -402,17 +402,17 @@ def test_a_result_prints_in_dark_ink_on_white(chromium: Chromium, base: str, ben
     context.close()
 
 
-def test_an_injected_script_does_not_run(watched: Watched) -> None:
-    page = watched.go("/drives")
+def test_an_injected_script_does_not_run(tab: BrowserTab) -> None:
+    page = tab.go("/drives")
     page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.bad = 1\">')"
     )
     page.wait_for_timeout(200)
     assert page.evaluate("window.bad") is None
     # The policy's own refusals are what is expected here, and nothing else.
-    assert watched.problems
-    assert all("Content Security Policy" in problem for problem in watched.problems)
-    watched.problems.clear()
+    assert tab.problems
+    assert all("Content Security Policy" in problem for problem in tab.problems)
+    tab.problems.clear()
 
 
 @pytest.fixture
@@ -428,17 +428,17 @@ def stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (paths.run_folder() / "appliance/state.json").unlink()
 
 
-@pytest.mark.parametrize(("minutes", "offered"), [(0, False), (1, False), (3, True), (-3, True)])
+@pytest.mark.parametrize(("minutes", "is_offered"), [(0, False), (1, False), (3, True), (-3, True)])
 def test_this_computers_clock_is_offered_when_the_benchs_is_off(
-    watched: Watched, stick: None, key: LoginKey, bench: Bench, minutes: int, offered: bool
+    tab: BrowserTab, stick: None, key: LoginKey, bench: Bench, minutes: int, is_offered: bool
 ) -> None:
-    sign_in(watched, key)
+    sign_in(tab, key)
     there = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
-    watched.page.clock.set_system_time(there)
-    page = watched.go("/drives")
+    tab.page.clock.set_system_time(there)
+    page = tab.go("/drives")
     expect(page.get_by_text("Results will not last: no stick is plugged in.")).to_be_visible()
     button = page.get_by_role("button", name="Set the bench's clock")
-    if not offered:
+    if not is_offered:
         expect(button).to_be_hidden()
         return
     button.click()

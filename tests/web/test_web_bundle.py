@@ -24,8 +24,8 @@ from benchstick.errors import BadInput, StoreFailed
 from benchstick.reports import bundle, record, run_report
 from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
-from tests.web.conftest import Bench, Browser, SignedIn, browser, served
-from tests.web.watched import Watched
+from tests.web.browser_tab import BrowserTab
+from tests.web.conftest import Bench, Browser, SignedIn, browser, serve
 from webui.auth import request_guard
 from webui.auth.pin import LoginKey
 from webui.pages import runs
@@ -166,9 +166,9 @@ def test_the_same_bundle_is_reported_and_not_stored_twice(
 def test_a_run_that_is_here_is_not_changed(other: Path, small: bytes) -> None:
     keep_bundle(other, small)
     before = counts(other)
-    forged = changed(small, "run.json", lambda run: {**run, "reason": "another"})
+    forged_bundle = changed(small, "run.json", lambda run: {**run, "reason": "another"})
     with pytest.raises(BadInput, match=r"here already, as run 1, with another record"):
-        keep_bundle(other, forged)
+        keep_bundle(other, forged_bundle)
     assert counts(other) == before
 
 
@@ -183,8 +183,8 @@ def test_a_running_run_makes_none(bench: Bench, client: Browser) -> None:
 
 
 def test_an_imported_erase_is_not_certified_here(other: Path, small: bytes) -> None:
-    forged = changed(small, "run.json", lambda run: {**run, "suite": "erase"})
-    number, _ = keep_bundle(other, forged)
+    forged_bundle = changed(small, "run.json", lambda run: {**run, "suite": "erase"})
+    number, _ = keep_bundle(other, forged_bundle)
     answer = browser(create_app(other)).get(f"/api/v1/runs/{number}/export?format=certificate")
     assert answer.status_code == 400
     assert "another bench" in answer.json["error"]["message"]
@@ -378,14 +378,14 @@ def test_whatever_is_taken_can_be_shown(
         run = trimmed(record.plain(run_reader.run_json(db, number)))
     run["uuid"] = "0" * 8 + run["uuid"][8:]
     record.check_run(run)
-    accepted_count = refused = 0
+    accepted_count = refusal_count = 0
     for at, way in enumerate(places(run)):
         for value in ODD if way else ():
             odd = put(run, way, value)
             try:
                 record.check_run(odd)
             except BadInput:
-                refused += 1
+                refusal_count += 1
                 continue
             accepted_count += 1
             document = {**odd, "imported": None, "partial_result": None}
@@ -394,7 +394,7 @@ def test_whatever_is_taken_can_be_shown(
             if at % len(ODD) == ODD.index(value):
                 monkeypatch.setattr(runs, "document", lambda _, document=document: document)
                 assert client.get(f"/runs/{number}").status_code == 200, (way, value)
-    assert refused > 400
+    assert refusal_count > 400
     assert accepted_count > 100
 
 
@@ -516,19 +516,21 @@ def test_nothing_is_imported_while_a_run_is_on(
     bench: Bench, signed_in: SignedIn, small: bytes, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    forged = changed(small, "run.json", lambda run: {**run, "uuid": "0" * 8 + run["uuid"][8:]})
-    files = unpacked(forged)
+    forged_bundle = changed(
+        small, "run.json", lambda run: {**run, "uuid": "0" * 8 + run["uuid"][8:]}
+    )
+    files = unpacked(forged_bundle)
     manifest = json.loads(files["manifest.json"])
     manifest["run"] = json.loads(files["run.json"])["uuid"]
-    forged = repacked({**files, "manifest.json": json.dumps(manifest).encode()})
-    answer = send_bundle(signed_in, forged)
+    forged_bundle = repacked({**files, "manifest.json": json.dumps(manifest).encode()})
+    answer = send_bundle(signed_in, forged_bundle)
     assert answer.status_code == 409
     assert "nothing is imported while a drive is timed" in answer.text
-    (tmp_path / "b.zip").write_bytes(forged)
+    (tmp_path / "b.zip").write_bytes(forged_bundle)
     assert cli.invoke(["import", str(tmp_path / "b.zip")]) == 2
     assert "is on" in capsys.readouterr().err
     with contextlib.closing(open_writer(bench.home)) as db:
-        upload = imported_runs.add_upload(db, forged)
+        upload = imported_runs.add_upload(db, forged_bundle)
     take(bench.home)
     assert bench.count("uploads") == 1
     with contextlib.closing(open_writer(bench.home)) as db:
@@ -555,11 +557,11 @@ def test_from_file_to_page_in_a_browser(
 ) -> None:
     (tmp_path / "run.zip").write_bytes(das)
     key = LoginKey()
-    with served(create_app(other, key=key)) as base:
+    with serve(create_app(other, key=key)) as base:
         page = chromium.new_context().new_page()
-        watched = Watched(page, base)
-        watched.go(f"/login?key={key.current}")
-        watched.go("/runs")
+        tab = BrowserTab(page, base)
+        tab.go(f"/login?key={key.current}")
+        tab.go("/runs")
         page.get_by_text("Import a run from another bench…").click()
         page.get_by_label("Bundle").set_input_files(tmp_path / "run.zip")
         page.get_by_role("button", name="Import").click()
@@ -569,7 +571,7 @@ def test_from_file_to_page_in_a_browser(
         expect(page.get_by_text("where it was run")).to_be_visible()
         expect(page.locator("#chart canvas")).to_be_visible()
         page.context.close()
-    assert watched.problems == []
+    assert tab.problems == []
 
 
 # ---- the command

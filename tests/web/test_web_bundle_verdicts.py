@@ -162,9 +162,11 @@ def test_a_verdict_that_is_given_later_comes_with_the_next_bundle(
     assert keep_bundle(other, after) == (here, False)
     assert keep_bundle(other, after) == (here, False)
     assert len(of_run(other, here)) == 1
-    forged = changed(after, "verdicts.json", lambda document: lie(document, reason="all is well"))
+    forged_bundle = changed(
+        after, "verdicts.json", lambda document: lie(document, reason="all is well")
+    )
     with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with another"):
-        keep_bundle(other, forged)
+        keep_bundle(other, forged_bundle)
     assert len(of_run(other, here)) == 1
 
 
@@ -209,9 +211,9 @@ def test_verdicts_that_the_manifest_does_not_name_are_not_read(
     give(own, run)
     files = unpacked(packed(own, run))
     plain = unpacked(packed(bench.home, run))
-    forged = repacked({**plain, "verdicts.json": files["verdicts.json"]}, hashes=False)
+    forged_bundle = repacked({**plain, "verdicts.json": files["verdicts.json"]}, hashes=False)
     with pytest.raises(BadInput, match=r"manifest\.json\.files"):
-        bundle.read(io.BytesIO(forged))
+        bundle.read(io.BytesIO(forged_bundle))
 
 
 def test_by_command(

@@ -20,8 +20,8 @@ from benchstick.store.database import open_reader, open_writer
 from benchstick.store.run_reader import samples_of
 from tests.host.bench import wait_for
 from tests.web import made_charts, made_runs, sample
+from tests.web.browser_tab import BrowserTab, drag
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched, drag
 from webui.view import latencies
 from webui.view import runs as pages
 
@@ -100,9 +100,9 @@ def drag_over(page: Page, at: int, low: float, high: float) -> None:
 
 
 def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
-    watched: Watched, runs: dict[str, int]
+    tab: BrowserTab, runs: dict[str, int]
 ) -> None:
-    page = watched.go(f"/runs/{runs['consistency']}")
+    page = tab.go(f"/runs/{runs['consistency']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(4)
     whole, late, linear, latency = (read_chart(page, at) for at in range(4))
     assert [(one["y"]["distr"], one["y"]["log"]) for one in (whole, late, latency)] == [(3, 10)] * 3
@@ -132,18 +132,18 @@ def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
 
 
 def test_dragging_zooms_and_a_double_click_shows_the_whole(
-    watched: Watched, runs: dict[str, int]
+    tab: BrowserTab, runs: dict[str, int]
 ) -> None:
-    page = watched.go(f"/runs/{runs['consistency']}")
+    page = tab.go(f"/runs/{runs['consistency']}")
     before, other = read_chart(page, 0), read_chart(page, 3)
     button = page.locator("[data-whole]").first
     expect(button).to_be_hidden()
     drag_over(page, 0, 0.5, 0.75)
-    zoomed = read_chart(page, 0)
-    assert zoomed["x"]["min"] == pytest.approx(1000, abs=20)
-    assert zoomed["x"]["max"] == pytest.approx(1500, abs=20)
+    zoomed_chart = read_chart(page, 0)
+    assert zoomed_chart["x"]["min"] == pytest.approx(1000, abs=20)
+    assert zoomed_chart["x"]["max"] == pytest.approx(1500, abs=20)
     # The other axis follows what is left to be seen.
-    assert zoomed["y"]["max"] < before["y"]["max"]
+    assert zoomed_chart["y"]["max"] < before["y"]["max"]
     assert read_chart(page, 3)["x"] == other["x"]
     expect(button).to_be_visible()
     page.locator("[data-lines] .u-over").first.dblclick()
@@ -157,9 +157,9 @@ def test_dragging_zooms_and_a_double_click_shows_the_whole(
 
 @pytest.mark.parametrize("name", ["consistency", "sweep"])
 def test_the_keyboard_moves_zooms_and_goes_back(
-    watched: Watched, runs: dict[str, int], name: str
+    tab: BrowserTab, runs: dict[str, int], name: str
 ) -> None:
-    page = watched.go(f"/runs/{runs[name]}")
+    page = tab.go(f"/runs/{runs[name]}")
     before = read_chart(page, 0)
     box = page.locator("[data-lines]").first
     at = box.locator("xpath=..").locator(".at")
@@ -180,9 +180,9 @@ def test_the_keyboard_moves_zooms_and_goes_back(
 
 
 def test_depths_above_the_drives_are_marked_on_a_log2_axis(
-    watched: Watched, runs: dict[str, int]
+    tab: BrowserTab, runs: dict[str, int]
 ) -> None:
-    page = watched.go(f"/runs/{runs['sweep']}")
+    page = tab.go(f"/runs/{runs['sweep']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(2)
     iops, latency = read_chart(page, 0), read_chart(page, 1)
     assert [(one["x"]["distr"], one["x"]["log"]) for one in (iops, latency)] == [(3, 2)] * 2
@@ -209,9 +209,9 @@ def test_depths_above_the_drives_are_marked_on_a_log2_axis(
 
 
 def test_sustained_has_position_and_time_with_its_knee_and_temperature(
-    watched: Watched, runs: dict[str, int], bench: Bench
+    tab: BrowserTab, runs: dict[str, int], bench: Bench
 ) -> None:
-    page = watched.go(f"/runs/{runs['sustained']}")
+    page = tab.go(f"/runs/{runs['sustained']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(2)
     place, time = read_chart(page, 0), read_chart(page, 1)
     # Each second in which it wrote, as far as that went.
@@ -249,8 +249,8 @@ def test_sustained_has_position_and_time_with_its_knee_and_temperature(
     expect(legend.locator(".at")).to_have_text(re.compile(r"at [\d.]+ s"))
 
 
-def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, int]) -> None:
-    page = watched.go(f"/runs/{runs['hours']}")
+def test_a_long_run_has_few_points_and_a_band(tab: BrowserTab, runs: dict[str, int]) -> None:
+    page = tab.go(f"/runs/{runs['hours']}")
     whole = read_chart(page, 0)
     x, mean, high, low = whole["data"]
     assert len(x) == 1200
@@ -276,8 +276,8 @@ def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, 
     assert len(page.content()) < 400_000
 
 
-def test_dark_and_print_draw_in_their_own_colours(watched: Watched, runs: dict[str, int]) -> None:
-    page = watched.go(f"/runs/{runs['sweep']}")
+def test_dark_and_print_draw_in_their_own_colours(tab: BrowserTab, runs: dict[str, int]) -> None:
+    page = tab.go(f"/runs/{runs['sweep']}")
     first = read_chart(page, 0)["data"][1][0]
     assert has(colour_at(page, 0, 1, first), LIGHT_READ)
     page.emulate_media(color_scheme="dark")
@@ -295,10 +295,10 @@ def test_dark_and_print_draw_in_their_own_colours(watched: Watched, runs: dict[s
      "/compare?runs={sustained},{long}"],
 )  # fmt: skip
 def test_a_narrow_page_does_not_scroll_sideways(
-    watched: Watched, runs: dict[str, int], path: str
+    tab: BrowserTab, runs: dict[str, int], path: str
 ) -> None:
-    watched.page.set_viewport_size({"width": 400, "height": 800})
-    page = watched.go(path.format_map(runs))
+    tab.page.set_viewport_size({"width": 400, "height": 800})
+    page = tab.go(path.format_map(runs))
     wide = [read_chart(page, at)["width"] for at in range(page.locator("[data-lines]").count())]
     assert wide
     assert all(200 < width < 340 for width in wide), wide
@@ -376,8 +376,8 @@ def test_a_line_without_a_point_is_not_drawn() -> None:
     chart = {**GOOD,
              "series": [line([], name="with the wait"), "shared",
                         line([[5, 1.0], [10, 2.0]], name="without")]}  # fmt: skip
-    shared = line([[5, None], [10, None]], name="shared")
-    (drawing,) = charts.list_charts({"charts": [chart], "series": [shared]})
+    shared_line = line([[5, None], [10, None]], name="shared")
+    (drawing,) = charts.list_charts({"charts": [chart], "series": [shared_line]})
     assert [item["name"] for item in drawing.chart["series"]] == ["without"]
     assert [name for name, _ in drawing.lines] == ["without"]
 
@@ -407,11 +407,11 @@ def cdm(bench: Bench) -> int:
 
 
 def test_every_fio_result_has_its_percentiles_and_histogram(
-    watched: Watched, cdm: int, client: Browser
+    tab: BrowserTab, cdm: int, client: Browser
 ) -> None:
     document = client.get(f"/api/v1/runs/{cdm}").json
     figures = [item for item in document["results"] if item["pass"] and item["unit"] == "MB/s"]
-    page = watched.go(f"/runs/{cdm}")
+    page = tab.go(f"/runs/{cdm}")
     section = page.locator("#latencies")
     expect(section.locator("table").first).to_be_hidden()
     section.locator("summary").first.click()

@@ -27,14 +27,14 @@ from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
 from tests.web.api_document import OPERATIONS
-from tests.web.conftest import Bench, served
+from tests.web.conftest import Bench, serve
 
 CLIENT = Path(__file__).resolve().parents[2] / "docs/client.py"
 
 
 @pytest.fixture(scope="module")
 def url(app: Flask) -> Iterator[str]:
-    with served(app) as address:
+    with serve(app) as address:
         yield address
 
 

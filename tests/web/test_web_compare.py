@@ -15,10 +15,10 @@ from benchstick import cli
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.web import sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser
 from tests.web.test_web_browser import CONTRAST
 from tests.web.test_web_pages import words
-from tests.web.watched import Watched
 
 EVIL = "<script>alert(1)</script>\"'>\u202e"
 
@@ -71,10 +71,10 @@ def test_the_page_ranks_marks_and_shows_differing_conditions(client: Browser, be
     # Each bar of the drive under test has a text too; the form has it selected.
     lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)
     assert len(lists) == len(document["results"]) > 8
-    for ranked in lists:
-        (mine,) = re.findall(r'<li class="mine">(.*?)</li>', ranked, re.S)
-        assert "under test" in mine
-        assert ranked.count("under test") == 1
+    for rank_list in lists:
+        (bar_under_test,) = re.findall(r'<li class="under-test">(.*?)</li>', rank_list, re.S)
+        assert "under test" in bar_under_test
+        assert rank_list.count("under test") == 1
     (speed,) = [item for item in document["results"] if item["name"] == "SEQ1M Q8T1 read"]
     assert [row["rank"] for row in speed["rows"]] == [1, 2]
     assert speed["rows"][0]["value"] >= speed["rows"][1]["value"]
@@ -180,8 +180,8 @@ def test_the_command_line_prints_the_same(
 ) -> None:
     cdm, slow = str(bench.numbers["cdm"]), str(bench.numbers["slow"])
     assert cli.invoke(["compare", cdm, slow, "--mark", slow, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed == client.get(f"/api/v1/compare?runs={cdm},{slow}&mark={slow}").json
+    printed_document = json.loads(capsys.readouterr().out)
+    assert printed_document == client.get(f"/api/v1/compare?runs={cdm},{slow}&mark={slow}").json
     assert cli.invoke(["compare", cdm, slow, "--mark", slow]) == 0
     text = capsys.readouterr().out
     assert "Link: Crucial X9 Pro: USB 10 Gb/s; SanDisk" in text
@@ -192,42 +192,42 @@ def test_the_command_line_prints_the_same(
                        (["compare", cdm, "2"], "only runs of one suite"),
                        (["compare", cdm, "x"], "'x'")):  # fmt: skip
         assert cli.invoke(argv) == 2
-        captured = capsys.readouterr()
-        assert message in captured.err
-        assert captured.out == ""
-        assert len(captured.err.splitlines()) == 1
+        output = capsys.readouterr()
+        assert message in output.err
+        assert output.out == ""
+        assert len(output.err.splitlines()) == 1
 
 
 def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
-    watched: Watched, atto: list[int], tmp_path: Path
+    tab: BrowserTab, atto: list[int], tmp_path: Path
 ) -> None:
-    page = watched.go("/runs")
+    page = tab.go("/runs")
     for number in atto:
         page.get_by_role("checkbox", name=f"Compare run {number}", exact=True).check()
     page.get_by_role("button", name="Compare").click()
     page.get_by_label("Drive under test").select_option(str(atto[0]))
     page.get_by_role("button", name="Set", exact=True).click()
-    mine = page.locator(".rank li.mine").first
-    expect(mine).to_contain_text("under test")
-    with page.expect_download() as waited:
+    bar_under_test = page.locator(".rank li.under-test").first
+    expect(bar_under_test).to_contain_text("under test")
+    with page.expect_download() as download:
         page.locator(".ranks [data-png]").first.click()
-    saved = waited.value
+    file_download = download.value
     # The list of runs has the newest first.
     numbers = "-".join(map(str, sorted(atto, reverse=True)))
-    assert saved.suggested_filename == f"benchstick-compare-{numbers}-rank-1.png"
-    assert Path(saved.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    with page.expect_download() as waited:
+    assert file_download.suggested_filename == f"benchstick-compare-{numbers}-rank-1.png"
+    assert Path(file_download.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    with page.expect_download() as download:
         page.get_by_role("link", name="Report", exact=True).click()
     report = page.context.new_page()
     file = tmp_path / "report.html"
-    waited.value.save_as(file)
+    download.value.save_as(file)
     report.goto(file.as_uri())
     expect(report.locator("figure.chart")).to_have_count(2)
     expect(report.locator("figure.chart").first.locator("svg g[data-line]")).to_have_count(6)
     report.close()
     fills = [
         page.locator(f".rank li.{look} .fill").first.evaluate("e => getComputedStyle(e).fill")
-        for look in ("mine", "other")
+        for look in ("under-test", "other")
     ]
     accent = page.evaluate(
         "(() => { const d = document.createElement('i'); d.className = 'dot accent';"

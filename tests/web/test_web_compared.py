@@ -34,7 +34,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def compared(bench: Bench) -> dict[str, str]:
+def comparison_files(bench: Bench) -> dict[str, str]:
     """The queries of comparisons: with spread, a reference and claims; of one drive with charts;
     with a result that is not valid and a name that is an attack."""
     with contextlib.closing(open_writer(bench.home)) as db:
@@ -95,9 +95,9 @@ def near(text: str, value: float | None) -> bool:
 
 @pytest.mark.parametrize(("name", "least"), [("cdm", 24), ("atto", 8)])
 def test_pdf_and_csv_have_every_result_of_the_json(
-    client: Browser, compared: dict[str, str], name: str, least: int
+    client: Browser, comparison_files: dict[str, str], name: str, least: int
 ) -> None:
-    query = compared[name]
+    query = comparison_files[name]
     document = client.get(f"/api/v1/compare?{query}").json
     expected = [(item, row) for item in document["results"] for row in item["rows"]]
     assert len(expected) >= least
@@ -135,9 +135,9 @@ def test_pdf_and_csv_have_every_result_of_the_json(
         assert all(text in line["differs"] for text in texts)
 
 
-def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str]) -> None:
-    document = client.get(f"/api/v1/compare?{compared['cdm']}").json
-    page = client.get(f"/compare/report.html?{compared['cdm']}").text
+def test_the_html_has_what_the_page_has(client: Browser, comparison_files: dict[str, str]) -> None:
+    document = client.get(f"/api/v1/compare?{comparison_files['cdm']}").json
+    page = client.get(f"/compare/report.html?{comparison_files['cdm']}").text
     assert "Test conditions differ between these runs" in page
     assert "<td>USB 10 Gb/s</td><td>USB 480 Mb/s</td>" in page.replace(' class="whole"', "")
     assert page.count('<figure class="ranks">') == len(document["results"]) > 8
@@ -152,11 +152,12 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
     assert "reference, not measured here: its maker&#x27;s page" in page
     assert "spec sheet Any drive" in page
     assert "0.090 EUR" in page
-    charts = client.get(f"/compare/report.html?{compared['charts']}").text
+    charts = client.get(f"/compare/report.html?{comparison_files['charts']}").text
     assert charts.count('<figure class="chart"') == 2
     # Each line and each mark has the name of its drive, and so have the values.
     drives = {
-        run["label"] for run in client.get(f"/api/v1/compare?{compared['charts']}").json["runs"]
+        run["label"]
+        for run in client.get(f"/api/v1/compare?{comparison_files['charts']}").json["runs"]
     }
     assert len(drives) == 2
     for drawing in re.findall(r'<figure class="chart">.*?</details>', charts, re.S):
@@ -169,9 +170,9 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
             re.search(rf"<title>[^<]*\n{re.escape(name)}: [\d.]", drawing) for name in legend
         )
         assert all(f">{name}</th>" in drawing for name in legend)
-    bare = client.get(f"/compare/report.html?{compared['cdm']}&references=no").text
+    bare = client.get(f"/compare/report.html?{comparison_files['cdm']}&references=no").text
     assert "not measured here" not in bare
-    hostile = client.get(f"/compare/report.html?{compared['atto']}").text
+    hostile = client.get(f"/compare/report.html?{comparison_files['atto']}").text
     assert hostile.count("<script") == 0
     assert "=1+1&lt;/td&gt;&lt;script&gt;" in hostile
 
@@ -194,7 +195,7 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
             run(3, figure("A", 80.0, state="invalid", reason="buffered"))]  # fmt: skip
     (ranks,) = comparison_report.ranks_of({**compare(runs), "models": []})
     assert [(bar.place, bar.look, bar.value) for bar in ranks.bars] == [
-        ("1", "other", "100.0"), ("2", "mine", "50.0"), ("–", "other", "–"),
+        ("1", "other", "100.0"), ("2", "under-test", "50.0"), ("–", "other", "–"),
     ]  # fmt: skip
     first, second, third = ranks.bars
     assert second.length == pytest.approx(first.length / 2, abs=0.01)
@@ -219,9 +220,9 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
 
 @pytest.mark.parametrize("way", ["", "/api/v1"])
 def test_each_file_has_our_name_and_errors_are_reported(
-    client: Browser, compared: dict[str, str], way: str
+    client: Browser, comparison_files: dict[str, str], way: str
 ) -> None:
-    query = compared["charts"]
+    query = comparison_files["charts"]
     name = "benchstick-compare-" + query.split("&")[0].removeprefix("runs=").replace(",", "-")
     for path, kind, end in (
         ("report.html", "text/html", ".html"), ("report.pdf", "application/pdf", ".pdf"),
@@ -235,18 +236,18 @@ def test_each_file_has_our_name_and_errors_are_reported(
             assert client.get(f"{way}/compare/{path}?{wrong}").status_code == 400
     for path in ("charts/0.svg", "charts/3.svg", "charts/x.svg", "ranks/0.svg", "ranks/999.svg"):
         assert client.get(f"{way}/compare/{path}?{query}").status_code == 404
-    drawing = client.get(f"{way}/compare/ranks/2.svg?{compared['cdm']}")
-    document = client.get(f"/api/v1/compare?{compared['cdm']}").json
+    drawing = client.get(f"{way}/compare/ranks/2.svg?{comparison_files['cdm']}")
+    document = client.get(f"/api/v1/compare?{comparison_files['cdm']}").json
     title = ElementTree.fromstring(drawing.data).findtext(f"{SVG}title")
     assert title is not None
     assert title.startswith(document["results"][1]["name"])
 
 
 def test_the_command_writes_the_same(
-    bench: Bench, compared: dict[str, str], client: Browser, tmp_path: Path,
+    bench: Bench, comparison_files: dict[str, str], client: Browser, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    numbers = compared["cdm"].split("&")[0].removeprefix("runs=").split(",")
+    numbers = comparison_files["cdm"].split("&")[0].removeprefix("runs=").split(",")
     argv = ["compare", *numbers, "--mark", numbers[1]]
     for form, path in (
         ("html", "/compare/report.html"), ("pdf", "/compare/report.pdf"),
@@ -254,7 +255,7 @@ def test_the_command_writes_the_same(
     ):  # fmt: skip
         file = tmp_path / f"c.{form}"
         assert cli.invoke([*argv, "--format", form, "--output", str(file)]) == 0
-        answer = client.get(f"{path}?{compared['cdm']}")
+        answer = client.get(f"{path}?{comparison_files['cdm']}")
         if form == "json":
             assert answer.json == json.loads(file.read_text(encoding="utf-8"))
         else:
@@ -263,7 +264,7 @@ def test_the_command_writes_the_same(
     assert cli.invoke([*argv, "--format", "svg", "--output", str(folder)]) == 0
     name = f"benchstick-compare-{'-'.join(numbers)}-rank"
     assert (folder / f"{name}-1.svg").read_bytes() == client.get(
-        f"/compare/ranks/1.svg?{compared['cdm']}"
+        f"/compare/ranks/1.svg?{comparison_files['cdm']}"
     ).data
     capsys.readouterr()
     for wrong, message in (
@@ -277,9 +278,9 @@ def test_the_command_writes_the_same(
 
 
 def test_the_charts_come_before_many_results_and_after_few(
-    client: Browser, compared: dict[str, str]
+    client: Browser, comparison_files: dict[str, str]
 ) -> None:
     for name, first in (("charts", True), ("atto", False)):
-        page = client.get(f"/compare?{compared[name]}").text
+        page = client.get(f"/compare?{comparison_files[name]}").text
         assert page.count("<h2>Charts</h2>") == 1
         assert (page.index("<h2>Charts</h2>") < page.index("<h2>Results in ")) is first

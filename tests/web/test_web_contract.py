@@ -21,7 +21,7 @@ from benchstick.store.database import open_writer
 from tests.host.bench import HANGS
 from tests.web import every_page
 from tests.web.api_document import OPERATIONS
-from tests.web.conftest import Bench, SignedIn, served
+from tests.web.conftest import Bench, SignedIn, serve
 from tests.web.test_web_bundle import packed
 from webui.auth.request_guard import COOKIE
 
@@ -50,7 +50,7 @@ schemathesis.openapi.media_type("application/zip", strategies.sampled_from(BODIE
 @pytest.fixture
 def live(app: Flask) -> Iterator[str]:
     """The address of the page under waitress, as `benchstick web` serves it."""
-    with served(app) as address:
+    with serve(app) as address:
         yield address
 
 
@@ -82,8 +82,8 @@ def test_the_server_answers_as_the_document_says(
     )  # fmt: skip
     print(process.stdout, process.stderr)
     assert process.returncode == 0
-    tested = len(OPERATIONS) - len(LEFT_OUT)
-    assert f"Selected: {tested}/{len(OPERATIONS)}" in process.stdout
-    assert f"Tested: {tested}\n" in process.stdout
+    operation_count = len(OPERATIONS) - len(LEFT_OUT)
+    assert f"Selected: {operation_count}/{len(OPERATIONS)}" in process.stdout
+    assert f"Tested: {operation_count}\n" in process.stdout
     # What every answer of an operation refused would not have been tested.
     assert "Authentication failed" not in process.stdout

@@ -17,8 +17,8 @@ from benchstick.store import verdicts
 from benchstick.store.database import open_writer
 from benchstick.store.run_reader import run_json
 from tests.web import every_page, made_verdicts, sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
 
 FILE = "DCIM/100BENCH/IMG_00012.JPG"
 TAG = re.compile(r'<span class="tag bad"[^>]*>data corrupt</span>')
@@ -128,12 +128,10 @@ def test_a_running_run_shows_it_at_once(client: Browser, bench: Bench, number: i
     assert "AV, pass 1, compare" in text
 
 
-def test_the_banner_is_red_in_a_real_browser(watched: Watched, number: int) -> None:
-    watched.go(f"/runs/{number}")
-    banner = watched.page.get_by_role("alert", name="Data corrupt")
+def test_the_banner_is_red_in_a_real_browser(tab: BrowserTab, number: int) -> None:
+    tab.go(f"/runs/{number}")
+    banner = tab.page.get_by_role("alert", name="Data corrupt")
     expect(banner).to_be_visible()
-    red = watched.page.evaluate(
-        "getComputedStyle(document.getElementById('corrupt')).borderTopColor"
-    )
+    red = tab.page.evaluate("getComputedStyle(document.getElementById('corrupt')).borderTopColor")
     r, g, b = (int(part) for part in re.findall(r"\d+", red)[:3])
     assert r > 2 * g and r > 2 * b, red

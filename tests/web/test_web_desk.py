@@ -15,8 +15,8 @@ from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, barcode_scans, locks, webhook_outbox
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser, SignedIn
-from tests.web.watched import Watched
 from webui.auth.pin import LoginKey
 
 KEYS = {"Enter": 13, "Tab": 9, " ": 32}
@@ -107,15 +107,15 @@ def scanned(bench: Bench) -> list[str]:
         return [json.loads(row["body_json"]).get("text") for row in rows]
 
 
-def sign_in(watched: Watched, key: LoginKey, path: str) -> Page:
-    watched.go(f"/login?key={key.current}")
-    return watched.go(path)
+def sign_in(tab: BrowserTab, key: LoginKey, path: str) -> Page:
+    tab.go(f"/login?key={key.current}")
+    return tab.go(path)
 
 
 def test_a_scanner_types_into_no_field_and_confirms_nothing(
-    watched: Watched, key: LoginKey, bench: Bench
+    tab: BrowserTab, key: LoginKey, bench: Bench
 ) -> None:
-    page = sign_in(watched, key, "/runs/new?drive=practice&suite=das")
+    page = sign_in(tab, key, "/runs/new?drive=practice&suite=das")
     code = page.get_by_label("Type the drive's code to confirm")
     code.fill("practi")
     code.focus()
@@ -135,8 +135,8 @@ def test_a_scanner_types_into_no_field_and_confirms_nothing(
     assert bench.last_request()["kind"] == "scan"
 
 
-def test_a_person_types_as_ever(watched: Watched, key: LoginKey, bench: Bench) -> None:
-    page = sign_in(watched, key, "/desk")
+def test_a_person_types_as_ever(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
+    page = sign_in(tab, key, "/desk")
     runs = scanned(bench)
     field = page.get_by_label("Scan, or type and press Enter")
     field.focus()
@@ -151,8 +151,8 @@ def test_a_person_types_as_ever(watched: Watched, key: LoginKey, bench: Bench) -
     expect(page.get_by_label("Scan, or type and press Enter")).to_have_value("abc")
 
 
-def test_the_desk_follows_what_is_scanned(watched: Watched, key: LoginKey, bench: Bench) -> None:
-    page = sign_in(watched, key, "/desk")
+def test_the_desk_follows_what_is_scanned(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
+    page = sign_in(tab, key, "/desk")
     with contextlib.closing(open_writer(bench.home)) as db:
         barcode_scans.keep(db, "scanner", "OP:anna", "operator", "anna")
         barcode_scans.say_scanner(db, "scanner Bench Scanner 1 (0c2e:0b61)")
@@ -161,9 +161,9 @@ def test_the_desk_follows_what_is_scanned(watched: Watched, key: LoginKey, bench
 
 
 def test_a_scan_that_was_not_saved_is_reported(
-    watched: Watched, key: LoginKey, monkeypatch: pytest.MonkeyPatch
+    tab: BrowserTab, key: LoginKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = sign_in(watched, key, "/desk")
+    page = sign_in(tab, key, "/desk")
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     scan(page, "A-1007")
     expect(page.locator("#scanned")).to_contain_text("not saved: no agent is running")

@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 
 from benchstick.store.database import open_writer
 from tests.web import sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
 from webui.view import vendor_grids
 
 
@@ -107,8 +107,8 @@ def test_the_page_has_the_charts_of_the_document(client: Browser, atto: int) -> 
     assert "16 KiB" in html and "invalid: buffered: 37 %" in html
 
 
-def test_charts_are_drawn_and_show_the_value_under_the_pointer(watched: Watched, atto: int) -> None:
-    page = watched.go(f"/runs/{atto}")
+def test_charts_are_drawn_and_show_the_value_under_the_pointer(tab: BrowserTab, atto: int) -> None:
+    page = tab.go(f"/runs/{atto}")
     boxes = page.locator("[data-lines]")
     expect(boxes.locator("canvas")).to_have_count(2)
     boxes.first.locator(".u-over").hover(position={"x": 2, "y": 60})
@@ -123,8 +123,8 @@ def test_charts_are_drawn_and_show_the_value_under_the_pointer(watched: Watched,
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_scores_are_whole_points_and_the_curve_is_drawn(watched: Watched, asssd: int) -> None:
-    page = watched.go(f"/runs/{asssd}")
+def test_scores_are_whole_points_and_the_curve_is_drawn(tab: BrowserTab, asssd: int) -> None:
+    page = tab.go(f"/runs/{asssd}")
     # 500 MB/s for each read and 465 for each write, in MiB/s.
     read = round(2.1 * 500e6 * 0.998 / 2**20)
     score = page.locator(".big b").nth(1).inner_text().split()[0].replace("\u202f", "")

@@ -20,9 +20,9 @@ from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
 from tests.results import named
 from tests.web import every_page, sample
-from tests.web.conftest import Bench, Browser, Server, served
+from tests.web.browser_tab import BrowserTab
+from tests.web.conftest import Bench, Browser, Server, serve
 from tests.web.test_web_browser import sign_in
-from tests.web.watched import Watched
 from webui.auth.pin import LoginKey, Pin
 
 FAST, SLOW = "2318E6C0A1F2", "port:1-4:0"
@@ -36,7 +36,7 @@ def see(bench: Bench, *drives: Drive) -> None:
 
 
 @pytest.fixture
-def plugged(bench: Bench) -> Iterator[None]:
+def plugged_drives(bench: Bench) -> Iterator[None]:
     """All drives are there again when the test ends."""
     yield
     see(bench, *(make() for make in sample.ALL))
@@ -57,8 +57,10 @@ def happens(bench: Bench, text: str) -> None:
         run_writer.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
 
 
-def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plugged: None) -> None:
-    page = watched.go("/drives")
+def test_cards_come_and_go_with_their_drives(
+    tab: BrowserTab, bench: Bench, plugged_drives: None
+) -> None:
+    page = tab.go("/drives")
     mark(page)
     cards = page.get_by_role("article")
     expect(cards).to_have_count(5)
@@ -80,12 +82,12 @@ def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plu
 
 
 def test_the_pages_of_an_unplugged_drive_report_it(
-    watched: Watched, bench: Bench, plugged: None
+    tab: BrowserTab, bench: Bench, plugged_drives: None
 ) -> None:
     for path in (f"/drives/{SLOW}", f"/runs/new?drive={SLOW}&suite=cdm"):
-        page = watched.go(path)
+        page = tab.go(path)
         mark(page)
-        note = page.locator("#gone")
+        note = page.locator("#drive-problem")
         expect(note).to_be_hidden()
         see(bench, sample.fast())
         expect(note).to_have_text("This drive is not plugged in any more.")
@@ -97,15 +99,15 @@ def test_the_pages_of_an_unplugged_drive_report_it(
         assert not_loaded_anew(page)
     # Its address leads to what was measured of it.
     see(bench, sample.fast())
-    page = watched.go(f"/drives/{SLOW}")
+    page = tab.go(f"/drives/{SLOW}")
     expect(page.get_by_role("heading", name=f"Runs of {SLOW}")).to_be_visible()
     expect(page.get_by_role("link", name=str(bench.numbers["slow"]), exact=True)).to_be_visible()
 
 
 def test_the_log_shows_steps_events_and_temperatures_as_they_come(
-    watched: Watched, bench: Bench
+    tab: BrowserTab, bench: Bench
 ) -> None:
-    page = watched.go(f"/runs/{bench.numbers['running']}")
+    page = tab.go(f"/runs/{bench.numbers['running']}")
     mark(page)
     log = page.get_by_role("log")
     expect(log).to_contain_text("idle at the start · done in")
@@ -116,7 +118,7 @@ def test_the_log_shows_steps_events_and_temperatures_as_they_come(
 
 
 def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous_one(
-    watched: Watched, bench: Bench
+    tab: BrowserTab, bench: Bench
 ) -> None:
     number = bench.numbers["running"]
     with contextlib.closing(open_reader(bench.home)) as db:
@@ -125,7 +127,7 @@ def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous
         ).fetchone()
     progress = live_progress.read(uuid)
     assert progress is not None
-    page = watched.go(f"/runs/{number}")
+    page = tab.go(f"/runs/{number}")
     name, now = page.locator("#now-step"), page.locator("#now-text")
     step = json.loads(plan)["steps"][progress["step_index"]]
     expect(now).to_contain_text("GB in this step")
@@ -141,8 +143,8 @@ def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous
         live_progress.publish(uuid, progress)
 
 
-def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: Bench) -> None:
-    page = watched.go(f"/runs/{bench.numbers['das']}")
+def test_each_sets_passes_are_marked_over_the_session(tab: BrowserTab, bench: Bench) -> None:
+    page = tab.go(f"/runs/{bench.numbers['das']}")
     sets = len(page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)"))
     marks = page.locator("#chart .pass")
     expect(marks).to_have_count(sets)
@@ -151,12 +153,12 @@ def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: B
     number, name = names.first.inner_text().split()
     assert (number, name) == ("1", page.locator("table.sets td").first.inner_text().split()[0])
     # Only those that have started.
-    page = watched.go(f"/runs/{bench.numbers['running']}")
+    page = tab.go(f"/runs/{bench.numbers['running']}")
     expect(page.locator("#chart canvas")).to_be_visible()
     passes = page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)")
-    started = [item for item in passes if item[3] is not None]
-    assert 0 < len(started) < len(passes)
-    expect(page.locator("#chart .pass")).to_have_count(len(started))
+    started_passes = [item for item in passes if item[3] is not None]
+    assert 0 < len(started_passes) < len(passes)
+    expect(page.locator("#chart .pass")).to_have_count(len(started_passes))
 
 
 @pytest.fixture
@@ -174,14 +176,14 @@ def test_a_restarted_server_is_found_again(
     own_server.append(Server(app))
     port = own_server[0].port
     context = chromium.new_context()
-    watched = Watched(context.new_page(), f"http://127.0.0.1:{port}")
-    sign_in(watched, key)
-    page = watched.go(f"/runs/{bench.numbers['running']}")
+    tab = BrowserTab(context.new_page(), f"http://127.0.0.1:{port}")
+    sign_in(tab, key)
+    page = tab.go(f"/runs/{bench.numbers['running']}")
     mark(page)
     now, log = page.locator("#now-text"), page.get_by_role("log")
     expect(now).to_contain_text("step 13 of")
     drives = context.new_page()
-    drives.goto(f"{watched.base}/drives")
+    drives.goto(f"{tab.base}/drives")
     own_server.pop().close()
     expect(now).to_contain_text("no connection to the bench, retrying")
     expect(drives.locator("#silent")).to_contain_text("no connection to the bench")
@@ -196,13 +198,13 @@ def test_a_restarted_server_is_found_again(
     page.get_by_role("button", name="Cancel run").click()
     expect(page.get_by_role("status").filter(has_text="asked to cancel")).to_be_visible()
     context.close()
-    assert watched.problems == []
+    assert tab.problems == []
 
 
 def test_a_queue_and_a_request_report_a_lost_connection(
-    watched: Watched, key: LoginKey, bench: Bench
+    tab: BrowserTab, key: LoginKey, bench: Bench
 ) -> None:
-    sign_in(watched, key)
+    sign_in(tab, key)
     with contextlib.closing(open_writer(bench.home)) as db:
         request = agent_requests.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
         queue = every_page.add_queue(db, bench.numbers)
@@ -210,7 +212,7 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         (f"/queues/{queue}", "#queue-silent", "#queue"),
         (f"/requests/{request}", "#silent", "#request"),
     ):
-        page = watched.go(path)
+        page = tab.go(path)
         mark(page)
         expect(page.locator(open_part)).to_be_visible()
         expect(page.locator(note)).to_be_hidden()
@@ -225,8 +227,8 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         queues.end(db, queue, QueueState.STOPPED, queues.NO_AGENT)
 
 
-def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Bench) -> None:
-    page = watched.go(f"/runs/{bench.numbers['running']}")
+def test_a_lost_network_and_a_sleep_are_waited_for(tab: BrowserTab, bench: Bench) -> None:
+    page = tab.go(f"/runs/{bench.numbers['running']}")
     mark(page)
     now, log = page.locator("#now-text"), page.get_by_role("log")
     expect(now).to_contain_text("step 13 of")
@@ -251,10 +253,10 @@ def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Benc
 def test_a_wrong_pin_is_reported_and_too_many_cause_a_delay(
     chromium: Chromium, network_app: Flask, pin: Pin
 ) -> None:
-    with served(network_app) as base:
+    with serve(network_app) as base:
         context = chromium.new_context()
-        watched = Watched(context.new_page(), base)
-        page = watched.go("/drives")
+        tab = BrowserTab(context.new_page(), base)
+        page = tab.go("/drives")
         wrong = "000000" if pin.digits != "000000" else "000001"
         for _ in range(2):
             page.get_by_label("PIN").fill(wrong)
@@ -266,7 +268,7 @@ def test_a_wrong_pin_is_reported_and_too_many_cause_a_delay(
         expect(page.get_by_role("article")).to_have_count(5)
         page.get_by_role("button", name="Sign out").click()
         for _ in range(3):
-            watched.go("/login")
+            tab.go("/login")
             page.get_by_label("PIN").fill(wrong)
             page.keyboard.press("Enter")
             expect(page.get_by_role("alert")).to_be_visible()
@@ -274,12 +276,12 @@ def test_a_wrong_pin_is_reported_and_too_many_cause_a_delay(
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("too many wrong PINs; try again in")
         context.close()
-        assert watched.problems == []
+        assert tab.problems == []
 
 
-def test_a_token_is_made_used_and_revoked(watched: Watched, key: LoginKey) -> None:
-    sign_in(watched, key)
-    page = watched.go("/settings/tokens")
+def test_a_token_is_made_used_and_revoked(tab: BrowserTab, key: LoginKey) -> None:
+    sign_in(tab, key)
+    page = tab.go("/settings/tokens")
     page.get_by_label("Name of a new token").fill("a script")
     page.get_by_role("button", name="Create token").click()
     secret = page.locator(".code").inner_text()
@@ -288,7 +290,7 @@ def test_a_token_is_made_used_and_revoked(watched: Watched, key: LoginKey) -> No
         bare = page.context.browser
         assert bare is not None
         context = bare.new_context(extra_http_headers={"Authorization": f"Bearer {secret}"})
-        status = context.request.get(f"{watched.base}/api/v1/status").status
+        status = context.request.get(f"{tab.base}/api/v1/status").status
         context.close()
         return int(status)
 
@@ -303,9 +305,9 @@ def test_a_token_is_made_used_and_revoked(watched: Watched, key: LoginKey) -> No
 
 
 def test_a_chart_is_read_and_zoomed_by_keyboard(
-    watched: Watched, bench: Bench, key: LoginKey
+    tab: BrowserTab, bench: Bench, key: LoginKey
 ) -> None:
-    page = watched.go(f"/runs/{bench.numbers['cdm']}")
+    page = tab.go(f"/runs/{bench.numbers['cdm']}")
     chart, time = page.locator("#chart"), page.locator("#v-time")
     expect(chart.locator("canvas")).to_be_visible()
     section = chart.locator("xpath=..")
@@ -341,7 +343,7 @@ def test_a_chart_is_read_and_zoomed_by_keyboard(
 
 
 def test_a_page_that_stays_open_requests_its_samples_again_reduced(
-    watched: Watched, bench: Bench
+    tab: BrowserTab, bench: Bench
 ) -> None:
     path = f"/runs/{bench.numbers['running']}"
 
@@ -352,12 +354,12 @@ def test_a_page_that_stays_open_requests_its_samples_again_reduced(
         route.fulfill(body=body, content_type="text/html")
 
     count = "document.getElementById('chart').session.samples.length"
-    watched.go(path)
-    wait_for(lambda: watched.page.evaluate(count) > 20)
-    whole = watched.page.evaluate(count)
-    expect(watched.page.locator("#reduced")).to_be_hidden()
-    watched.page.route(f"**{path}", smaller)
-    page = watched.go(path)
+    tab.go(path)
+    wait_for(lambda: tab.page.evaluate(count) > 20)
+    whole = tab.page.evaluate(count)
+    expect(tab.page.locator("#reduced")).to_be_hidden()
+    tab.page.route(f"**{path}", smaller)
+    page = tab.go(path)
     expect(page.locator("#reduced")).to_have_text(
         re.compile(r"^Reduced for display: minimum and maximum of every \d+ samples")
     )
@@ -368,8 +370,8 @@ def test_a_page_that_stays_open_requests_its_samples_again_reduced(
     expect(page.locator("#chart canvas")).to_be_visible()
 
 
-def test_zoom_on_a_live_chart_is_kept(watched: Watched, bench: Bench) -> None:
-    page = watched.go(f"/runs/{bench.numbers['running']}")
+def test_zoom_on_a_live_chart_is_kept(tab: BrowserTab, bench: Bench) -> None:
+    page = tab.go(f"/runs/{bench.numbers['running']}")
     chart = page.locator("#chart")
     expect(chart.locator("canvas")).to_be_visible()
     chart.focus()
@@ -388,9 +390,9 @@ def test_zoom_on_a_live_chart_is_kept(watched: Watched, bench: Bench) -> None:
     expect(whole).to_be_hidden()
 
 
-def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: Bench) -> None:
+def test_what_is_measured_so_far_is_shown_and_follows(tab: BrowserTab, bench: Bench) -> None:
     number = bench.numbers["running"]
-    page = watched.go(f"/runs/{number}")
+    page = tab.go(f"/runs/{number}")
     mark(page)
     box = page.locator("#so-far")
     expect(box.get_by_role("heading", name="So far")).to_be_visible()

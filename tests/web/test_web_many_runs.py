@@ -18,8 +18,8 @@ from benchstick.analysis.series import extremes
 from benchstick.store import run_queries, run_reader, run_writer
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.run_results import Sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
 from webui.server.app import create_app
 
 Statements = list[tuple[str, str]]
@@ -70,11 +70,11 @@ def long_run(bench: Bench) -> int:
     number: int = bench.numbers["practice"]
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("DELETE FROM samples WHERE run = ?", (number,))
-        moved = {DIP: 0, PEAK: 9000}
+        byte_counts = {DIP: 0, PEAK: 9000}
         run_writer.RunRecord(db, number).samples(
             [
                 Sample(n, n + 1.0 + (40 if n > 2500 else 0), 1.0, n // 600, 0,
-                       moved.get(n, 1000 + n % 7), 0, 0, 10, 0, 0, 1, 1.0)
+                       byte_counts.get(n, 1000 + n % 7), 0, 0, 10, 0, 0, 1, 1.0)
                 for n in range(LONG)
             ]
         )  # fmt: skip
@@ -138,24 +138,24 @@ def test_the_store_reduces_a_session_as_python_does(
 ) -> None:
     number = bench.numbers[name]
     with contextlib.closing(open_reader(bench.home)) as db:
-        timed = sessions.timed_steps(run_reader.run_json(db, number)["plan"])
+        timed_steps = sessions.timed_steps(run_reader.run_json(db, number)["plan"])
         samples = [item.to_json() for item in run_reader.samples_of(db, number)]
-        reduced = run_queries.session(db, number, timed, most)
-    expected = sessions.session(samples, timed, most)
+        reduced_session = run_queries.session(db, number, timed_steps, most)
+    expected = sessions.session(samples, timed_steps, most)
     assert len(expected["write"]) > min(50, len(samples) - 1)
     for way in sessions.WAYS:
-        assert [tuple(point) for point in reduced[way]] == [
+        assert [tuple(point) for point in reduced_session[way]] == [
             pytest.approx(tuple(point)) for point in expected[way]
         ]
 
 
-def test_make_bench_waits_until_all_is_drawn(watched: Watched, bench: Bench) -> None:
-    drawing = bench_pages.draw(watched.page, watched.base, f"/runs/{bench.numbers['das']}")
+def test_make_bench_waits_until_all_is_drawn(tab: BrowserTab, bench: Bench) -> None:
+    drawing = bench_pages.draw(tab.page, tab.base, f"/runs/{bench.numbers['das']}")
     (points,) = drawing.points.values()
-    sample_count = watched.page.evaluate("document.getElementById('chart').session.samples.length")
+    sample_count = tab.page.evaluate("document.getElementById('chart').session.samples.length")
     assert 10 < sample_count <= points < 2 * sample_count + 100
     assert 0 < drawing.ms < 60_000
-    assert not bench_pages.draw(watched.page, watched.base, "/methods").points
+    assert not bench_pages.draw(tab.page, tab.base, "/methods").points
 
 
 def test_make_bench_asks_every_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,15 +60,15 @@ def test_a_spec_sheet_of_the_form_is_shown_with_the_results(
     assert [item["percent"] for item in model["claims"]] == [
         item["percent"] for item in drive_sheet["claims"]
     ]
-    compared = signed_in.client.get(f"/compare?{query}")
-    assert EVIL not in compared.text
-    assert "Spec vs. measured" in words(compared.text)
+    compare_page = signed_in.client.get(f"/compare?{query}")
+    assert EVIL not in compare_page.text
+    assert "Spec vs. measured" in words(compare_page.text)
 
 
 def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench: Bench) -> None:
     """Behind another bridge the drive has another identity; its label shows that it is the same."""
     number, elsewhere = bench.numbers["cdm"], "ABC1|Another enclosure|1000204886016"
-    moved = "UPDATE runs SET drive_key = ? WHERE number = ?"
+    statement = "UPDATE runs SET drive_key = ? WHERE number = ?"
 
     def get_claim() -> Any:
         return signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["spec_sheet"]["claims"][0]
@@ -77,7 +77,7 @@ def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench:
     key = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["identity"]["drive_key"]
     with contextlib.closing(open_writer(bench.home)) as db:
         try:
-            db.execute(moved, (elsewhere, number))
+            db.execute(statement, (elsewhere, number))
             assert (get_claim()["run"], get_claim()["reason"]) == (
                 None,
                 "no complete run of cdm yet",
@@ -89,7 +89,7 @@ def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench:
         finally:
             for name in (key, elsewhere):
                 run_queries.set_label(db, name, "")
-            db.execute(moved, (key, number))
+            db.execute(statement, (key, number))
 
 
 def test_a_sheet_can_be_changed_and_removed(signed_in: SignedIn) -> None:
@@ -99,8 +99,8 @@ def test_a_sheet_can_be_changed_and_removed(signed_in: SignedIn) -> None:
     for value in ("crucial x9*", "1000GB", "1024GiB", "89.9", "2026-01-31"):
         assert f'value="{value}"' in html
     assert EVIL not in html
-    changed = {**FORM, "edit": sheet["id"], "name": "X9", "capacity": "1000GB"}
-    assert signed_in.post("/models", changed).status_code == 303
+    form = {**FORM, "edit": sheet["id"], "name": "X9", "capacity": "1000GB"}
+    assert signed_in.post("/models", form).status_code == 303
     (other,) = signed_in.client.get("/api/v1/models").json["models"]
     assert other["name"] == "X9"
     assert signed_in.post(f"/models/{other['id']}/remove", {}).status_code == 303
@@ -159,9 +159,9 @@ def test_the_api_keeps_checks_and_removes(signed_in: SignedIn, bench: Bench) -> 
         ({**body, "capacity": 10**400}, "capacity"), ({"model": "\ud800"}, "model"),
         ({"model": ["T7"]}, "model"), ({**body, "seq_read_mbps": True}, "seq_read_mbps"),
     ):  # fmt: skip
-        refused = signed_in.api("/api/v1/models", wrong)
-        assert refused.status_code == 400, wrong
-        assert refused.json["error"]["field"] == field
+        refusal = signed_in.api("/api/v1/models", wrong)
+        assert refusal.status_code == 400, wrong
+        assert refusal.json["error"]["field"] == field
     number = answer.json["id"]
     assert signed_in.api(f"/api/v1/models/{number}/remove", {}).status_code == 200
     for bad in (number, "x", "9" * 30):

@@ -154,9 +154,9 @@ def test_it_has_every_route_and_nothing_else(app: Flask) -> None:
         if rule.rule.startswith("/api/")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
-    documented = {(operation.method, operation.path) for operation in OPERATIONS}
-    assert sorted(routes - documented) == [], "routes that webui/openapi.json lacks"
-    assert sorted(documented - routes) == [], "operations without a route"
+    operations = {(operation.method, operation.path) for operation in OPERATIONS}
+    assert sorted(routes - operations) == [], "routes that webui/openapi.json lacks"
+    assert sorted(operations - routes) == [], "operations without a route"
     for operation in OPERATIONS:
         in_path = {item.name for item in operation.parameters if item.place == "path"}
         assert in_path == set(re.findall(r"{(\w+)}", operation.path)), operation.name
@@ -170,9 +170,9 @@ def test_on_loopback_everybody_may_read_it_and_on_the_network_those_who_signed_i
     assert answer.content_type == "application/json"
     assert answer.json == openapi.document()
     other = {"REMOTE_ADDR": "192.0.2.9"}
-    refused = browser(network_app).get("/openapi.json", environ_base=other)
-    assert refused.status_code == 401
-    assert refused.json["error"]["code"] == "sign_in"
+    refusal = browser(network_app).get("/openapi.json", environ_base=other)
+    assert refusal.status_code == 401
+    assert refusal.json["error"]["code"] == "sign_in"
     headers = {"Authorization": f"Bearer {token}"}
     answer = browser(network_app).get("/openapi.json", headers=headers, environ_base=other)
     assert answer.status_code == 200
@@ -313,8 +313,8 @@ def test_comparisons_and_spec_sheets_are_as_documented(client: Browser, bench: B
         assert answer.status_code == 200
         documents.append(answer.json)
         check(find("compare"), answer)
-    sweep, sustained, cdm, _ = documents
-    assert sweep["charts"] and any("marks" in chart for chart in sustained["charts"])
+    sweep, sustained_document, cdm, _ = documents
+    assert sweep["charts"] and any("marks" in chart for chart in sustained_document["charts"])
     assert cdm["models"] and cdm["differ"]
     assert any(row["reference"] for figure in cdm["results"] for row in figure["rows"])
     drive = client.get("/api/v1/drives/port:1-4:0")
@@ -488,10 +488,10 @@ def test_every_page_links_its_json_version_which_answers(
     with contextlib.closing(open_writer(bench.home)) as db:
         queue = every_page.add_queue(db, bench.numbers)
         verdict = every_page.add_verdicts(bench.home, db, bench.numbers)["verdict-pass"]
-    walked = 0
+    page_count = 0
     for rule in app.url_map.iter_rules():
-        skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")
-        if skipped or "GET" not in (rule.methods or ()) or rule.endpoint in ("static", *FILES):
+        is_skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")
+        if is_skipped or "GET" not in (rule.methods or ()) or rule.endpoint in ("static", *FILES):
             continue
         for extra in QUERIES:
             path = page_of(rule.rule, bench, request, upload, queue, verdict)
@@ -499,21 +499,21 @@ def test_every_page_links_its_json_version_which_answers(
             page = signed_in.client.get(path)
             assert page.status_code == 200, path
             assert page.content_type.startswith("text/html"), path
-            named = ALTERNATE.findall(page.text)
-            assert len(named) == 1, path
-            twin = signed_in.client.get(unescape(named[0]))
-            assert twin.status_code == 200, (path, named[0], twin.text)
+            addresses = ALTERNATE.findall(page.text)
+            assert len(addresses) == 1, path
+            twin = signed_in.client.get(unescape(addresses[0]))
+            assert twin.status_code == 200, (path, addresses[0], twin.text)
             assert twin.json["schema"].startswith("benchstick/"), path
-            walked += 1
-    assert walked > 40
+            page_count += 1
+    assert page_count > 40
 
 
 def test_the_json_version_has_the_estimate_of_its_page(client: Browser) -> None:
     page = client.get("/runs/new?drive=practice&suite=das")
     twin = client.get(unescape(ALTERNATE.findall(page.text)[0])).json
     assert twin["plan"]["scale"] == 0.01
-    named = ALTERNATE.findall(client.get("/drives/port:1-4:0").text)[0]
-    assert client.get(unescape(named)).json["code"] == "port:1-4:0"
+    addresses = ALTERNATE.findall(client.get("/drives/port:1-4:0").text)[0]
+    assert client.get(unescape(addresses)).json["code"] == "port:1-4:0"
 
 
 def test_an_error_page_names_none(client: Browser) -> None:

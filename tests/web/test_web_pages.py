@@ -47,15 +47,15 @@ def test_a_card_shows_state_link_code_and_temperature(client: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "usable", "text"),
+    ("is_offered", "usable", "text"),
     [(True, 1 << 30, "TRIM yes"), (False, 0, "TRIM no"), (True, None, "TRIM yes"),
      (True, 0, "TRIM offered, not used by the kernel")],
 )  # fmt: skip
 def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
-    app: Flask, offered: bool, usable: int | None, text: str
+    app: Flask, is_offered: bool, usable: int | None, text: str
 ) -> None:
     fact = {"value": usable} if usable is not None else {"value": None, "reason": "not reported"}
-    drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": fact}
+    drive = {"transport": {"value": "usb-uas"}, "trim": {"value": is_offered}, "trim_kernel": fact}
     with app.test_request_context("/drives"):
         assert formatting.link_line(drive)[-1] == text
 
@@ -92,11 +92,11 @@ def test_a_run_of_an_older_version_shows_its_bottlenecks(client: Browser, bench:
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.bottlenecks')"
                    " WHERE number = ?", (number,))  # fmt: skip
-        exported = export.bundle(db, number)["drive"]["bottlenecks"]
+        exported_bottlenecks = export.bundle(db, number)["drive"]["bottlenecks"]
     bottlenecks = client.get(f"/api/v1/runs/{number}").json["drive"]["bottlenecks"]
     assert [item["code"] for item in bottlenecks] == ["usb_link", "usb_driver"]
-    assert bottlenecks == exported
-    assert client.get(f"/runs/{number}/export").json["drive"]["bottlenecks"] == exported
+    assert bottlenecks == exported_bottlenecks
+    assert client.get(f"/runs/{number}/export").json["drive"]["bottlenecks"] == exported_bottlenecks
     report = words(client.get(f"/runs/{number}/report.html").text)
     assert "; ".join(item["text"] for item in bottlenecks) in report
 
@@ -130,11 +130,11 @@ def figures_of(app: Flask, headline: list[dict[str, Any]]) -> list[str]:
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages' clock stands: "3 s ago" is the same in two of them."""
     now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=3)
-    stopped = SimpleNamespace(
+    stopped_scan = SimpleNamespace(
         datetime=SimpleNamespace(now=lambda _: now, fromisoformat=datetime.datetime.fromisoformat),
         UTC=datetime.UTC,
     )
-    monkeypatch.setattr(formatting, "datetime", stopped)
+    monkeypatch.setattr(formatting, "datetime", stopped_scan)
 
 
 def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: None) -> None:
@@ -207,9 +207,9 @@ def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
 
 def test_a_protected_drives_code_is_not_offered_for_erasing(client: Browser) -> None:
     assert "type this to confirm erasing" in words(client.get("/drives/port:1-4:0").text)
-    protected = words(client.get("/drives/S4EWNX0R654321B").text)
-    assert "type this to confirm erasing" not in protected
-    assert "identifies the drive; protected drives are never erased" in protected
+    page_words = words(client.get("/drives/S4EWNX0R654321B").text)
+    assert "type this to confirm erasing" not in page_words
+    assert "identifies the drive; protected drives are never erased" in page_words
 
 
 def test_a_run_without_io_has_no_chart_of_nothing(client: Browser, bench: Bench) -> None:
@@ -530,16 +530,16 @@ def test_a_label_combines_the_runs_of_a_drive_behind_another_bridge(
         run_queries.set_label(db, elsewhere, "SSD 7")
     try:
         assert signed_in.post("/labels", {"drive": code, "label": "SSD 7"}).status_code == 303
-        joined = client.get(f"/api/v1/drives/{code}").json
-        assert (joined["runs"], len(joined["identities"])) == (3, 2)
+        drive_document = client.get(f"/api/v1/drives/{code}").json
+        assert (drive_document["runs"], len(drive_document["identities"])) == (3, 2)
         numbers = sorted([cdm, bench.numbers["lost"], bench.numbers["slow"]], reverse=True)
-        assert [run["number"] for run in joined["history"]] == numbers
+        assert [run["number"] for run in drive_document["history"]] == numbers
         page = client.get(f"/drives/{code}").text
         assert "combines 2 identities" in page
         assert f'href="/runs/{cdm}"' in page
         assert "3 runs" in client.get("/drives").text
         assert client.get("/runs").text.count("<bdi>SSD 7</bdi>") == 3
-        assert {run["drive"]["label"] for run in joined["history"]} == {"SSD 7"}
+        assert {run["drive"]["label"] for run in drive_document["history"]} == {"SSD 7"}
         # By its label, by each key and by its code; in pages as well.
         for name in ("SSD 7", elsewhere, code, "ABC1"):
             runs = client.get("/api/v1/runs", query_string={"drive": name}).json["runs"]
@@ -588,11 +588,11 @@ def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: 
         assert html.count("<h1") == 1, path
         ids = re.findall(r' id="([^"]+)"', html)
         assert len(ids) == len(set(ids)), path
-        labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
+        label_ids = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
         for field in re.findall(r"<(?:input|select)([^>]*)>", html):
             if 'type="hidden"' not in field:
                 match = re.search(r'id="([^"]+)"', field)
-                assert match is not None and match[1] in labelled, (path, field)
+                assert match is not None and match[1] in label_ids, (path, field)
 
 
 @pytest.mark.parametrize(

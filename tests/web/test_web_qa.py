@@ -27,8 +27,8 @@ from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
 from tests.web import every_page, sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser, SignedIn, browser
-from tests.web.watched import Watched
 from webui.auth.pin import LoginKey
 from webui.server.app import create_app
 
@@ -174,10 +174,10 @@ def carried_out(bench: Bench, *slots: Slot) -> None:
         agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
 
 
-def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:
+def test_the_cards_follow_the_bench(tab: BrowserTab, key: LoginKey, bench: Bench) -> None:
     keep_slots(bench, counting(model=EVIL))
-    watched.go(f"/login?key={key.current}")
-    page: Page = watched.go("/desk")
+    tab.go(f"/login?key={key.current}")
+    page: Page = tab.go("/desk")
     card = page.locator('[data-slot="slot 1"]')
     countdown = card.locator('[data-part="left"]')
     expect(countdown).not_to_have_text(countdown.text_content() or "")
@@ -246,10 +246,10 @@ def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, in
     rows = client.get("/api/v1/verdicts").json["verdicts"]
     order = [item["number"] for item in rows]
     assert order == sorted(order, reverse=True) and len(order) >= 9
-    failed = client.get("/api/v1/verdicts?verdict=fail&limit=2").json["verdicts"]
-    assert [item["verdict"] for item in failed] == ["fail", "fail"]
-    older = client.get(f"/api/v1/verdicts?verdict=fail&before={failed[1]['number']}").json
-    assert older["verdicts"][0]["number"] < failed[1]["number"]
+    failed_verdicts = client.get("/api/v1/verdicts?verdict=fail&limit=2").json["verdicts"]
+    assert [item["verdict"] for item in failed_verdicts] == ["fail", "fail"]
+    older = client.get(f"/api/v1/verdicts?verdict=fail&before={failed_verdicts[1]['number']}").json
+    assert older["verdicts"][0]["number"] < failed_verdicts[1]["number"]
     page = client.get("/verdicts?verdict=pass").text
     assert f'href="/verdicts/{numbers["verdict-pass"]}"' in page
     assert f'href="/verdicts/{numbers["verdict-fail"]}"' not in page
@@ -304,17 +304,17 @@ def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int])
 
 def test_the_list_goes_into_one_file(client: Browser, numbers: dict[str, int]) -> None:
     rows = client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
-    failed = [client.get(f"/api/v1/verdicts/{item['number']}").json for item in rows]
-    assert len(failed) > 1
+    failed_verdicts = [client.get(f"/api/v1/verdicts/{item['number']}").json for item in rows]
+    assert len(failed_verdicts) > 1
     answers = {}
     for form in ("json", "junit", "csv"):
         answer = client.get(f"/verdicts/export?format={form}&verdict=fail")
         assert 'filename="benchstick-verdicts.' in answer.headers["Content-Disposition"]
         assert client.get(f"/api/v1/verdicts/export?format={form}&verdict=fail").data == answer.data
         answers[form] = answer
-    assert answers["json"].json == failed
-    assert answers["junit"].text == outputs.junit(failed)
-    assert answers["csv"].text == outputs.csv_text(failed)
+    assert answers["json"].json == failed_verdicts
+    assert answers["junit"].text == outputs.junit(failed_verdicts)
+    assert answers["csv"].text == outputs.csv_text(failed_verdicts)
     older = client.get(f"/verdicts/export?before={rows[0]['number']}&format=json&limit=1").json
     assert [item["number"] for item in older] == [rows[0]["number"] - 1]
     assert client.get("/verdicts/export?format=pdf").status_code == 400
@@ -440,12 +440,12 @@ def test_every_error_is_reported_with_its_line(bench: Bench, signed_in: SignedIn
             assert f"<code>mine.toml:{line}</code>" in page.text
         assert "<b id=evil" not in page.text
     assert "mine" not in recipe_names(bench)
-    checked = signed_in.api("/api/v1/recipes/check", {"name": "mine", "text": BAD}).json
-    assert {item["line"] for item in checked["errors"]} >= {1, 2, 3, 6}
-    refused = signed_in.api("/api/v1/recipes", {"name": "mine", "text": BAD})
-    assert refused.status_code == 400
-    assert refused.json["error"]["errors"] == checked["errors"]
-    assert refused.json["error"]["message"].startswith("mine.toml:1: ")
+    check_answer = signed_in.api("/api/v1/recipes/check", {"name": "mine", "text": BAD}).json
+    assert {item["line"] for item in check_answer["errors"]} >= {1, 2, 3, 6}
+    refusal = signed_in.api("/api/v1/recipes", {"name": "mine", "text": BAD})
+    assert refusal.status_code == 400
+    assert refusal.json["error"]["errors"] == check_answer["errors"]
+    assert refusal.json["error"]["message"].startswith("mine.toml:1: ")
 
 
 def test_a_file_names_its_recipe(bench: Bench, signed_in: SignedIn) -> None:
@@ -470,14 +470,14 @@ def test_odd_names_are_refused(bench: Bench, signed_in: SignedIn, name: str) -> 
 def test_a_recipe_of_html_is_text(signed_in: SignedIn) -> None:
     text = f"name = {json.dumps(EVIL)}\nabout = {json.dumps(EVIL)}\n{GOOD}\n# </textarea></pre>"
     assert signed_in.api("/api/v1/recipes", {"name": "evil", "text": text}).status_code == 201
-    checked = signed_in.post("/recipes/check", {"name": "evil", "text": text}).text
-    for page in (checked, signed_in.client.get("/recipes").text,
+    check_answer = signed_in.post("/recipes/check", {"name": "evil", "text": text}).text
+    for page in (check_answer, signed_in.client.get("/recipes").text,
                  signed_in.client.get("/recipes/evil").text):  # fmt: skip
         assert ESCAPED in page
         assert "<b id=evil" not in page
-    assert "# </textarea></pre>" not in checked
-    removed = signed_in.api("/api/v1/recipes/evil/remove", {})
-    assert removed.json == {"schema": "benchstick/recipe-removed/1", "name": "evil"}
+    assert "# </textarea></pre>" not in check_answer
+    remove_answer = signed_in.api("/api/v1/recipes/evil/remove", {})
+    assert remove_answer.json == {"schema": "benchstick/recipe-removed/1", "name": "evil"}
 
 
 def test_the_sticks_override_the_uploaded(
@@ -515,8 +515,8 @@ def test_no_upload_takes_the_name_of_a_recipe_of_the_bench(
         assert "choose another name" in page.text
     form = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), f"{name.upper()}.TOML")}
     assert signed_in.client.post("/recipes", data=form).status_code == 400
-    titled = f'name = "Full  REVIEW"\n{GOOD}'
-    answer = signed_in.api("/api/v1/recipes", {"name": "mine", "text": titled})
+    text_with_title = f'name = "Full  REVIEW"\n{GOOD}'
+    answer = signed_in.api("/api/v1/recipes", {"name": "mine", "text": text_with_title})
     assert (answer.status_code, answer.json["error"]["field"]) == (400, "text")
     assert {name, "mine"}.isdisjoint(recipe_names(bench))
 
@@ -572,9 +572,9 @@ def test_a_test_with_a_recipe_is_requested(bench: Bench, signed_in: SignedIn) ->
         agent_requests.answer_request(
             db, request["id"], RequestState.REFUSED, answer={"error": error}
         )
-    refused = signed_in.client.get(answer.location).text
-    assert ESCAPED in refused
-    assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused
+    refusal = signed_in.client.get(answer.location).text
+    assert ESCAPED in refusal
+    assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refusal
 
 
 def test_a_link_shared_with_drives_under_test_is_shown_before_the_start(
@@ -655,8 +655,8 @@ def test_a_recipe_with_errors_cannot_be_selected(
 ) -> None:
     (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")
     monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
-    offered = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
-    names = {item["name"]: item["why_not"] for item in offered}
+    recipes = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
+    names = {item["name"]: item["why_not"] for item in recipes}
     assert "wrong" not in names
     assert names["incoming-portable-ssd"] is None
     assert "transport" in names["refurbished-sata"]

@@ -52,8 +52,8 @@ def test_a_locked_drive_needs_a_second_confirmation_for_the_queue(
     assert signed_in.post("/queues", {**form, "unlock": "x"}).status_code == 403
     assert signed_in.post("/queues", {**form, "erase": ""}).status_code == 403
     assert bench.count("requests") == before
-    started = signed_in.post("/queues", {**form, "unlock": LOCKED})
-    assert started.status_code == 303
+    start_answer = signed_in.post("/queues", {**form, "unlock": LOCKED})
+    assert start_answer.status_code == 303
     assert json.loads(bench.last_request()["body_json"])["unlock"] == LOCKED
 
 

@@ -33,9 +33,9 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
     (reference,) = document["references"]
     assert (reference["value"], reference["unit"]) == (1060.0, "MB/s")
     query = f"runs={bench.numbers['cdm']},{bench.numbers['slow']}"
-    compared = signed_in.client.get(f"/compare?{query}")
-    assert EVIL not in compared.text
-    (row,) = re.findall(r'<li class="ref">(.*?)</li>', compared.text, re.S)
+    compare_page = signed_in.client.get(f"/compare?{query}")
+    assert EVIL not in compare_page.text
+    (row,) = re.findall(r'<li class="ref">(.*?)</li>', compare_page.text, re.S)
     assert "reference, not measured here" in row
     assert "\u202e" not in row
     # Next to the measured ones by its value, and without a rank.

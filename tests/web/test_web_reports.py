@@ -31,8 +31,8 @@ from benchstick.store.run_reader import run_json
 from benchstick.store.run_results import Sample
 from tests.results import results_from
 from tests.web import made_charts, made_runs, sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
 
 HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
 
@@ -193,8 +193,8 @@ def test_a_run_without_result_or_samples_has_a_report(client: Browser, bench: Be
 
 
 def test_the_session_has_gaps_where_nothing_was_measured() -> None:
-    def one(n: int, moved: int, step: int) -> dict[str, Any]:
-        return Sample(n, n + 1.0, 1.0, step, moved, 0, 0, 1, 0, 0, 0, 1, 1.0).to_json()
+    def one(n: int, byte_count: int, step: int) -> dict[str, Any]:
+        return Sample(n, n + 1.0, 1.0, step, byte_count, 0, 0, 1, 0, 0, 0, 1, 1.0).to_json()
 
     samples = [one(0, 5, 0), one(1, 7, 0), one(2, 0, 0), one(3, 0, 1), one(4, 9, 0), one(20, 3, 0)]
     run = {
@@ -375,13 +375,13 @@ def test_a_hostile_report_runs_nothing(
     context.close()
 
 
-def test_a_chart_is_saved_as_png_by_the_browser(watched: Watched, runs: dict[str, int]) -> None:
-    page = watched.go(f"/runs/{runs['sweep']}")
-    with page.expect_download() as waited:
+def test_a_chart_is_saved_as_png_by_the_browser(tab: BrowserTab, runs: dict[str, int]) -> None:
+    page = tab.go(f"/runs/{runs['sweep']}")
+    with page.expect_download() as download:
         page.get_by_role("button", name="PNG").first.click()
-    saved = waited.value
-    assert saved.suggested_filename == f"benchstick-run-{runs['sweep']}-chart-1.png"
-    data = Path(saved.path()).read_bytes()
+    file_download = download.value
+    assert file_download.suggested_filename == f"benchstick-run-{runs['sweep']}-chart-1.png"
+    data = Path(file_download.path()).read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (1440, 660)
     expect(page.get_by_role("link", name="SVG").first).to_have_attribute(

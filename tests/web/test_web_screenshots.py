@@ -10,7 +10,7 @@ import pytest
 import screenshots
 from flask import Flask
 
-from tests.web.watched import CHROMIUM
+from tests.web.browser_tab import CHROMIUM
 from webui.auth.pin import LoginKey
 
 

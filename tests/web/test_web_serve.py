@@ -105,17 +105,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def start(folder: Path) -> Iterator[Callable[..., Served]]:
     """Starts the page with the options given; ends what is left of it."""
-    started: list[Served] = []
+    servers: list[Served] = []
 
     def begin(*options: str, cwd: Path = ROOT) -> Served:
-        served = Served([*BENCHSTICK, "web", *options], environment(folder), cwd)
-        started.append(served)
-        return served
+        server = Served([*BENCHSTICK, "web", *options], environment(folder), cwd)
+        servers.append(server)
+        return server
 
     yield begin
-    for served in started:
-        if served.process.poll() is None:
-            served.end()
+    for server in servers:
+        if server.process.poll() is None:
+            server.end()
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -126,8 +126,8 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def assert_no_privilege(served: Served) -> None:
-    status = served.status()
+def assert_no_privilege(server: Served) -> None:
+    status = server.status()
     for name in ("Uid", "Gid"):
         assert "0" not in status[name].split(), status[name]
     assert status["Groups"].split() in ([], [status["Gid"].split()[0]])
@@ -157,9 +157,9 @@ def test_the_process_has_no_privilege_and_no_drive(
         ["losetup", "-f", "--show", str(image)], capture_output=True, text=True, check=True
     ).stdout.strip()
     try:
-        served = start("--port", str(free_port()))
-        assert_no_privilege(served)
-        root = Path(f"/proc/{served.process.pid}/root")
+        server = start("--port", str(free_port()))
+        assert_no_privilege(server)
+        root = Path(f"/proc/{server.process.pid}/root")
         assert sorted(item.name for item in (root / "dev").iterdir()) == ["null"]
         nodes = [loop, *(f"/dev/{path.name}" for path in Path("/sys/block").iterdir())]
         for node in nodes:
@@ -170,20 +170,20 @@ def test_the_process_has_no_privilege_and_no_drive(
         command = [*sandbox.unprivileged(["/usr/bin/python3", "-c", PROBE]), *there]
         probe = subprocess.run(command, capture_output=True, text=True, check=True)
         assert probe.stdout == ""
-        assert "Drives" in served.get("/drives")
+        assert "Drives" in server.get("/drives")
     finally:
         subprocess.run(["losetup", "-d", loop], check=True)
 
 
 def test_it_sees_its_own_program_and_data_and_nothing_else(start: Callable[..., Served]) -> None:
-    served = start("--port", str(free_port()))
-    root = Path(f"/proc/{served.process.pid}/root")
+    server = start("--port", str(free_port()))
+    root = Path(f"/proc/{server.process.pid}/root")
     assert not (root / "root").exists() or not str(ROOT).startswith("/var")
     for path in ("/etc/shadow", "/etc/passwd", "/boot", "/var/log", "/sys/block"):
         assert not (root / path.lstrip("/")).exists(), path
     assert not (root / str(ROOT).lstrip("/") / ".git").exists()
     assert not (root / str(ROOT).lstrip("/") / "tests").exists()
-    mounts = Path(f"/proc/{served.process.pid}/mounts").read_text().splitlines()
+    mounts = Path(f"/proc/{server.process.pid}/mounts").read_text().splitlines()
     writable = {line.split()[1] for line in mounts if "rw" in line.split()[3].split(",")}
     home = os.environ["BENCHSTICK_HOME"]
     assert {path for path in writable if not path.startswith("/proc")} == {
@@ -205,14 +205,14 @@ def test_from_a_closed_folder_with_closed_files_the_page_works(
             shutil.copytree(ROOT / part, clone / part, ignore=shutil.ignore_patterns("__pycache__"))
         for path in [base, *base.rglob("*")]:
             path.chmod(0o700 if path.is_dir() else 0o600)
-        served = start("--port", str(free_port()), cwd=clone)
-        assert_no_privilege(served)
-        assert "No drives yet" in served.get("/drives")
-        assert "uPlot" in served.get("/static/vendor/uPlot.esm.js")
-        root = Path(f"/proc/{served.process.pid}/root")
+        server = start("--port", str(free_port()), cwd=clone)
+        assert_no_privilege(server)
+        assert "No drives yet" in server.get("/drives")
+        assert "uPlot" in server.get("/static/vendor/uPlot.esm.js")
+        root = Path(f"/proc/{server.process.pid}/root")
         assert (root / str(clone).lstrip("/") / "webui").is_dir()
         assert not (root / str(ROOT).lstrip("/") / "webui").exists(), "runs from the clone"
-        assert served.end() == 0
+        assert server.end() == 0
         assert base.stat().st_mode & 0o777 == 0o700
         assert (clone / "webui/server/app.py").stat().st_mode & 0o777 == 0o600
     finally:
@@ -229,10 +229,10 @@ def test_an_open_clone_under_root_is_bound_and_left_closed(
         for part in sandbox.PARTS:
             shutil.copytree(ROOT / part, base / part, ignore=shutil.ignore_patterns("__pycache__"))
         before = Path("/root").stat().st_mode
-        served = start("--port", str(free_port()), cwd=base)
-        assert_no_privilege(served)
-        assert "No drives yet" in served.get("/drives")
-        mounts = Path(f"/proc/{served.process.pid}/mounts").read_text()
+        server = start("--port", str(free_port()), cwd=base)
+        assert_no_privilege(server)
+        assert "No drives yet" in server.get("/drives")
+        mounts = Path(f"/proc/{server.process.pid}/mounts").read_text()
         bound = re.search(rf"^\S+ {base}/webui (\S+) (\S+)", mounts, re.M)
         assert bound is not None
         assert bound[2].split(",")[0] == "ro"
@@ -242,19 +242,19 @@ def test_an_open_clone_under_root_is_bound_and_left_closed(
 
 
 def test_nothing_is_left_mounted(start: Callable[..., Served], folder: Path) -> None:
-    served = start("--port", str(free_port()))
-    assert str(folder) in Path(f"/proc/{served.process.pid}/mounts").read_text()
+    server = start("--port", str(free_port()))
+    assert str(folder) in Path(f"/proc/{server.process.pid}/mounts").read_text()
     assert str(folder) not in Path("/proc/self/mounts").read_text()
-    assert served.end() == 0
+    assert server.end() == 0
     assert list((folder / "run/web-root").iterdir()) == []
 
 
 def test_root_and_the_page_share_the_store(start: Callable[..., Served], folder: Path) -> None:
-    served = start("--port", str(free_port()))
+    server = start("--port", str(free_port()))
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with opener.open(served.link, timeout=20) as answer:
+    with opener.open(server.link, timeout=20) as answer:
         assert "Sign out" in answer.read().decode()
-    group = int(served.status()["Gid"].split()[0])
+    group = int(server.status()["Gid"].split()[0])
     home = folder / "home"
     assert home.stat().st_mode & 0o7777 == 0o2770
     for file in home.glob("store.db*"):
@@ -265,9 +265,9 @@ def test_root_and_the_page_share_the_store(start: Callable[..., Served], folder:
         assert db.execute("SELECT count(*) FROM sessions").fetchone()[0] == 1
         add_request(db, "cancel", {"run": 1})
         assert len(open_requests(db)) == 1
-    assert '"state": "waiting"' in served.get("/api/v1/requests/1")
+    assert '"state": "waiting"' in server.get("/api/v1/requests/1")
     # Without another process in the store the page creates its log again, and root uses it.
-    served.end()
+    server.end()
     with contextlib.closing(open_writer(home)) as db:
         assert db.execute("PRAGMA quick_check").fetchone()[0] == "ok"
     again = start("--port", str(free_port()))
@@ -277,46 +277,46 @@ def test_root_and_the_page_share_the_store(start: Callable[..., Served], folder:
 def test_the_practice_folder_stays_closed(start: Callable[..., Served], folder: Path) -> None:
     (folder / "home/practice").mkdir(parents=True)
     (folder / "home/practice").chmod(0o700)
-    served = start("--port", str(free_port()))
-    user = served.status()["Uid"].split()[0]
-    group = served.status()["Gid"].split()[0]
-    for path, allowed in (("practice", False), ("runs", True)):
+    server = start("--port", str(free_port()))
+    user = server.status()["Uid"].split()[0]
+    group = server.status()["Gid"].split()[0]
+    for path, is_allowed in (("practice", False), ("runs", True)):
         process = subprocess.run(
             ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--", "ls",
              f"/proc/self/cwd/{path}"],
             cwd=folder / "home", capture_output=True, check=False,
         )  # fmt: skip
-        assert (process.returncode == 0) == allowed, path
+        assert (process.returncode == 0) == is_allowed, path
 
 
 def test_a_used_link_is_followed_by_the_next(start: Callable[..., Served]) -> None:
-    served = start("--port", str(free_port()))
-    first = served.link
+    server = start("--port", str(free_port()))
+    first = server.link
     urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(first).close()
-    assert served.end() == 0
-    links = [line for line in served.lines if "next log-in link" in line]
+    assert server.end() == 0
+    links = [line for line in server.lines if "next log-in link" in line]
     assert len(links) == 1
     assert links[0].split()[-1] != first
 
 
 def test_on_the_network_it_prints_a_pin_and_asks_for_it(start: Callable[..., Served]) -> None:
     port = free_port()
-    served = start("--listen", "0.0.0.0", "--port", str(port))
-    assert any(re.fullmatch(r"benchstick: PIN \d{3} \d{3}", line) for line in served.lines)
-    assert "Six digits" in served.get("/drives")
+    server = start("--listen", "0.0.0.0", "--port", str(port))
+    assert any(re.fullmatch(r"benchstick: PIN \d{3} \d{3}", line) for line in server.lines)
+    assert "Six digits" in server.get("/drives")
     with pytest.raises(urllib.error.HTTPError) as caught:
-        served.get("/api/v1/drives")
+        server.get("/api/v1/drives")
     assert caught.value.code == 401
     caught.value.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly(start: Callable[..., Served], number: int) -> None:
-    served = start("--port", str(free_port()))
+    server = start("--port", str(free_port()))
     start_time = time.monotonic()
-    assert served.end(number) == 0
+    assert server.end(number) == 0
     assert time.monotonic() - start_time < 10
-    assert not any("Traceback" in line for line in served.lines)
+    assert not any("Traceback" in line for line in server.lines)
 
 
 def test_an_impossible_address_gives_one_line(folder: Path) -> None:
@@ -362,9 +362,9 @@ def test_a_token_is_printed_once_and_works(start: Callable[..., Served], folder:
     process = run(folder, "--new-token", "bench script")
     assert process.returncode == 0
     token = process.stdout.strip()
-    served = start("--port", str(free_port()))
+    server = start("--port", str(free_port()))
     request = urllib.request.Request(
-        f"{served.base}/api/v1/login", headers={"Authorization": f"Bearer {token}"}
+        f"{server.base}/api/v1/login", headers={"Authorization": f"Bearer {token}"}
     )
     with urllib.request.urlopen(request, timeout=20) as answer:
         assert '"token": "bench script"' in answer.read().decode()
@@ -373,8 +373,8 @@ def test_a_token_is_printed_once_and_works(start: Callable[..., Served], folder:
 
 
 def test_raw_requests_that_no_browser_sends(start: Callable[..., Served]) -> None:
-    served = start("--port", str(free_port()))
-    host, port = served.base.removeprefix("http://").split(":")
+    server = start("--port", str(free_port()))
+    host, port = server.base.removeprefix("http://").split(":")
     for raw in (
         b"GET / HTTP/1.0\r\n\r\n",
         b"GET /drives HTTP/1.1\r\nHost: evil.example\r\n\r\n",
@@ -394,7 +394,7 @@ def test_raw_requests_that_no_browser_sends(start: Callable[..., Served]) -> Non
                 answer = link.recv(65536)
         first = answer.split(b"\r\n")[0]
         assert re.match(rb"HTTP/1\.[01] 4\d\d ", first), (raw[:60], first)
-    assert "Drives" in served.get("/drives")
+    assert "Drives" in server.get("/drives")
 
 
 def test_a_store_made_without_the_group_is_shared_later(folder: Path) -> None:
@@ -431,15 +431,15 @@ def test_from_its_cage_the_page_sees_what_the_booted_stick_says(
 ) -> None:
     """And what it says later on: the record is replaced as a whole."""
     paths.make_run_folder()
-    served = start("--port", str(free_port()))
-    assert "About this bench" not in served.get("/drives")
+    server = start("--port", str(free_port()))
+    assert "About this bench" not in server.get("/drives")
     document = {
         "schema": state.SCHEMA, "stick": None, "persistent": False, "reason": "it was pulled",
     }  # fmt: skip
     state.write(document)
-    assert "Results will not last: it was pulled." in served.get("/drives")
+    assert "Results will not last: it was pulled." in server.get("/drives")
     state.write({**document, "reason": "it is damaged"})
-    assert "Results will not last: it is damaged." in served.get("/drives")
+    assert "Results will not last: it is damaged." in server.get("/drives")
 
 
 def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Served]) -> None:
@@ -447,20 +447,20 @@ def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Se
     folder = paths.stick_recipes()
     folder.mkdir()
     (folder / "shop.toml").write_text("speed = 1\n", encoding="utf-8")
-    served = start("--port", str(free_port()))
-    assert "This recipe has errors" in served.get("/recipes/shop")
+    server = start("--port", str(free_port()))
+    assert "This recipe has errors" in server.get("/recipes/shop")
 
 
 def test_root_shows_the_pin_of_the_page_on_the_screen(
     start: Callable[..., Served],
 ) -> None:
     port = free_port()
-    served = start("--listen", "0.0.0.0", "--port", str(port))
+    server = start("--listen", "0.0.0.0", "--port", str(port))
     address = web_address.read()
     assert address is not None
-    assert (address.pid, address.port) == (served.process.pid, port)
-    assert f"benchstick: PIN {address.pin}" in served.lines
-    served.end()
+    assert (address.pid, address.port) == (server.process.pid, port)
+    assert f"benchstick: PIN {address.pin}" in server.lines
+    server.end()
     assert web_address.read() is None
 
 
@@ -476,8 +476,8 @@ def test_a_bundle_goes_through_the_cage_and_a_larger_one_does_not(
         buffer = io.BytesIO()
         bundle.write(db, number, buffer)
         db.execute("DELETE FROM runs")
-    served = start()
-    path = f"{served.base}/api/v1/imports"
+    server = start()
+    path = f"{server.base}/api/v1/imports"
     head = {"Authorization": f"Bearer {token}", "Content-Type": "application/zip"}
 
     def send(data: bytes) -> int:

@@ -56,11 +56,11 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)",
                    (drive["identity"]["drive_key"], label, "2026-01-01T00:00:00Z"))  # fmt: skip
-    escaped = "Reset zoom %(number)s 5 % {{ count }} &lt;b&gt;"
-    assert escaped in client.get("/drives").text
+    escaped_text = "Reset zoom %(number)s 5 % {{ count }} &lt;b&gt;"
+    assert escaped_text in client.get("/drives").text
     # Inside a sentence of the template, and in one of Python.
     code = drive["code"]
-    assert f"Test <bdi>{escaped}</bdi> with a recipe" in (
+    assert f"Test <bdi>{escaped_text}</bdi> with a recipe" in (
         client.get(f"/desk/new?drive={code}&recipe=full-review").text
     )
     wrong = client.get("/suites/<b>%(name)s")
@@ -68,13 +68,13 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
 
 
 @pytest.mark.parametrize(
-    ("recorded", "text"),
+    ("state", "text"),
     [("corrupt", "data corrupt"), ("here", "not tested"), ("taken_out", "removed"),
      ("asset", "asset tag"), ("running", "running"), (None, "None")],
 )  # fmt: skip
-def test_recorded_states_are_shown_in_words(app: Flask, recorded: Any, text: str) -> None:
-    assert formatting.word(recorded) == text
-    assert app.jinja_env.from_string("{{ state|word }}").render(state=recorded) == text
+def test_recorded_states_are_shown_in_words(app: Flask, state: Any, text: str) -> None:
+    assert formatting.word(state) == text
+    assert app.jinja_env.from_string("{{ state|word }}").render(state=state) == text
 
 
 # ---- one and many

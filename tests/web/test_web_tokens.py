@@ -48,16 +48,16 @@ def test_a_token_is_shown_once_works_and_is_revoked(signed_in: SignedIn, app: Fl
 
 
 def test_the_api_does_the_same(signed_in: SignedIn, app: Flask) -> None:
-    created = signed_in.api(TWIN, {"name": "rig 2"})
-    assert created.status_code == 201
-    assert asks(app, created.json["token"]) == 200
+    create_answer = signed_in.api(TWIN, {"name": "rig 2"})
+    assert create_answer.status_code == 201
+    assert asks(app, create_answer.json["token"]) == 200
     tokens = signed_in.client.get(TWIN).json["tokens"]
     assert [item["name"] for item in tokens] == ["rig 2"]
     assert tokens[0]["used_utc"] == f"{utc_now()[:13]}:00:00.000Z"
-    assert created.json["token"] not in signed_in.client.get(TWIN).text
+    assert create_answer.json["token"] not in signed_in.client.get(TWIN).text
     answer = signed_in.api(f"{TWIN}/rig%202/revoke", {})
     assert (answer.status_code, answer.json["tokens"]) == (200, [])
-    assert asks(app, created.json["token"]) == 401
+    assert asks(app, create_answer.json["token"]) == 401
     assert signed_in.api(f"{TWIN}/rig%202/revoke", {}).status_code == 404
 
 

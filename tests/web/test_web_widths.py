@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
+from tests.web.browser_tab import BrowserTab
 from tests.web.conftest import Bench
-from tests.web.watched import Watched
 from webui.auth.pin import LoginKey
 
 # 320 is 1280 at the zoom of 400 % that WCAG 2.2, 1.4.10 asks for, 640 the same at 200 %.
@@ -69,14 +69,14 @@ OUTSIDE = r"""() => {
 
 
 @pytest.fixture
-def watched(chromium: Chromium, base: str, bench: Bench, key: LoginKey) -> Iterator[Watched]:
+def tab(chromium: Chromium, base: str, bench: Bench, key: LoginKey) -> Iterator[BrowserTab]:
     """A signed-in page."""
     context = chromium.new_context()
-    watched = Watched(context.new_page(), base)
-    watched.go(f"/login?key={key.current}")
-    yield watched
+    tab = BrowserTab(context.new_page(), base)
+    tab.go(f"/login?key={key.current}")
+    yield tab
     context.close()
-    assert watched.problems == []
+    assert tab.problems == []
 
 
 def outside(page: Page) -> list[str]:
@@ -91,17 +91,17 @@ def outside(page: Page) -> list[str]:
     return problems
 
 
-def test_no_page_is_wider_than_the_screen(watched: Watched, bench: Bench) -> None:
+def test_no_page_is_wider_than_the_screen(tab: BrowserTab, bench: Bench) -> None:
     every_page.add_to(bench.home, bench.numbers)
     problems = []
     for name, path in every_page.paths(bench.numbers).items():
-        problems += [f"{name}, {one}" for one in outside(watched.go(path))]
+        problems += [f"{name}, {one}" for one in outside(tab.go(path))]
     assert problems == []
 
 
-def test_what_lies_outside_is_found(watched: Watched) -> None:
+def test_what_lies_outside_is_found(tab: BrowserTab) -> None:
     """At both edges, words and fields; not what scrolls, nor what is cut off."""
-    page = watched.go("/licences")
+    page = tab.go("/licences")
     assert outside(page) == []
     wrong = """<p id=left>left of it</p><details><input id=field></details>
       <div id=box><p>in a box</p></div><div id=cut><p>cut off</p></div>"""
@@ -137,10 +137,10 @@ def heights(page: Page) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["N" * 10_000, "long name " * 1000])
-def test_a_long_name_takes_a_few_lines_of_a_list(watched: Watched, bench: Bench, name: str) -> None:
+def test_a_long_name_takes_a_few_lines_of_a_list(tab: BrowserTab, bench: Bench, name: str) -> None:
     """As a run of another bench may bring it; that run's own page has the whole name."""
     lists = ("/runs", "/comparisons?suite=cdm")
-    before = [heights(watched.go(path)) for path in lists]
+    before = [heights(tab.go(path)) for path in lists]
     numbers = []
     with contextlib.closing(open_writer(bench.home)) as db:
         for _ in range(2):
@@ -150,11 +150,11 @@ def test_a_long_name_takes_a_few_lines_of_a_list(watched: Watched, bench: Bench,
             story.tell()
             numbers.append(story.finish())
     for path, were in zip(lists, before, strict=True):
-        added = [now - was for now, was in zip(heights(watched.go(path)), were, strict=True)]
-        assert max(added) < 2 * 500, path
-        assert outside(watched.page) == [], path
+        added_heights = [now - was for now, was in zip(heights(tab.go(path)), were, strict=True)]
+        assert max(added_heights) < 2 * 500, path
+        assert outside(tab.page) == [], path
     # The comparison has many results, with both names in each.
-    page = watched.go(f"/compare?runs={numbers[0]},{numbers[1]}")
+    page = tab.go(f"/compare?runs={numbers[0]},{numbers[1]}")
     assert outside(page) == []
     assert max(heights(page)) < 16_000
-    assert name.strip() in watched.go(f"/runs/{numbers[0]}").locator("h1").inner_text()
+    assert name.strip() in tab.go(f"/runs/{numbers[0]}").locator("h1").inner_text()

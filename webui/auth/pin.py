@@ -62,7 +62,7 @@ class Pin:
         return f"{self.digits[:3]} {self.digits[3:]}"
 
     def check(self, guess: str, address: str) -> bool:
-        """Whether `given` is the PIN, in constant time. WebError 429 after too many wrong ones."""
+        """Whether `guess` is the PIN, in constant time. WebError 429 after too many wrong ones."""
         plain = "".join(guess.split())
         with self._lock:
             self._refuse_when_tried_too_often(address)
@@ -75,9 +75,9 @@ class Pin:
         now = self._clock()
         while self._wrong and self._wrong[0][0] <= now - WINDOW_SECONDS:
             self._wrong.popleft()
-        mine = [when for when, who in self._wrong if who == address]
+        of_address = [when for when, who in self._wrong if who == address]
         everybody = [when for when, _ in self._wrong]
-        for times, limit in ((mine, EACH_LIMIT), (everybody, ALL_LIMIT)):
+        for times, limit in ((of_address, EACH_LIMIT), (everybody, ALL_LIMIT)):
             if len(times) >= limit:
                 wait = max(1, round(times[-limit] + WINDOW_SECONDS - now))
                 raise WebError(

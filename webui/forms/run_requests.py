@@ -47,11 +47,11 @@ LONGEST_DRAFT = 2000
 def queue_request(run_requests: Sequence[RunRequest], drive: Mapping[str, Any]) -> dict[str, Any]:
     """The body of the request to the agent for several runs on one drive: codes and identity once,
     and for each run what is its own."""
-    one = run_requests[0].to_json(drive)
+    first_body = run_requests[0].to_json(drive)
     runs = [
         {name: run_request.to_json(drive)[name] for name in OWN} for run_request in run_requests
     ]
-    return {**{name: value for name, value in one.items() if name not in OWN}, "runs": runs}
+    return {**{name: value for name, value in first_body.items() if name not in OWN}, "runs": runs}
 
 
 def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> RunRequest:
@@ -90,12 +90,13 @@ def queue_from_json() -> list[RunRequest]:
     """The requests in a JSON body that asks for a queue."""
     body = json_body([name for name in FIELDS if name not in OWN] + ["runs"])
     entries = run_queue.entries_of(body)
-    for at, run in enumerate(body["runs"]):
+    for index, run in enumerate(body["runs"]):
         for name in run:
             if name not in OWN:
                 excerpt = name[:60].encode("ascii", "backslashreplace").decode()
                 raise BadInput(
-                    f"runs.{at}.{excerpt}: no such field; there are {', '.join(OWN)}", field="runs"
+                    f"runs.{index}.{excerpt}: no such field; there are {', '.join(OWN)}",
+                    field="runs",
                 )
     return [_from_fields(item, text_map(item.get("params"), "params")) for item in entries]
 
@@ -106,7 +107,7 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[RunRequest]:
     texts = form.getlist("q")
     if len(texts) > run_queue.MOST:
         raise BadInput(f"q: a queue has at most {run_queue.MOST} suites", field="q")
-    shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
+    shared_fields = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
     run_requests = []
     for text in texts:
         try:
@@ -114,7 +115,7 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[RunRequest]:
         except ValueError:
             raise BadInput("q: not a run as the page writes it", field="q") from None
         fields = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
-        run_request = request_from_form(MultiDict([*shared, ("drive", drive), *fields]))
+        run_request = request_from_form(MultiDict([*shared_fields, ("drive", drive), *fields]))
         registry.find(run_request.suite)
         run_requests.append(run_request)
     return run_requests

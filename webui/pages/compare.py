@@ -38,7 +38,7 @@ def compare() -> str:
     looks = looks_of(comparison["runs"])
     return render_template(
         "compare.html",
-        compared=comparison,
+        comparison=comparison,
         title=suite_title(comparison["suite"]),
         looks=looks,
         labels={item["run"]: item["label"] for item in comparison["runs"]},
@@ -56,7 +56,9 @@ def compare() -> str:
         query=f"runs={','.join(map(str, numbers))}&mark={comparison['under_test']}"
         + ("&references=no" if request.args.get("references") == "no" else ""),
         file_name=name_of(comparison),
-        referenced=any(row["reference"] for item in comparison["results"] for row in item["rows"]),
+        has_references=any(
+            row["reference"] for item in comparison["results"] for row in item["rows"]
+        ),
     )
 
 

@@ -61,7 +61,7 @@ def index() -> str:
     drives = document["drives"]
     return render_template(
         "drives.html",
-        scanned=document["scanned_utc"],
+        scan_time=document["scanned_utc"],
         drives=_ordered([drive for drive in drives if not formatting.is_practice(drive)]),
         practice=[drive for drive in drives if formatting.is_practice(drive)],
         agent=bench().agent_runs(),

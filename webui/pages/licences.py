@@ -12,7 +12,7 @@ bp = Blueprint("licences", __name__)
 
 @bp.get("/licences")
 def page() -> str:
-    return render_template("licences.html", found=licences.document())
+    return render_template("licences.html", document=licences.document())
 
 
 @bp.get("/api/v1/licences")

@@ -101,9 +101,9 @@ def _choose_drive() -> str:
     scan = drive_scans()
     return render_template(
         "choose_drive.html",
-        scanned=scan.utc,
+        scan_time=scan.utc,
         drives=scan.drives,
-        twin=url_for("drives.api_index"),
+        json_url=url_for("drives.api_index"),
     )
 
 
@@ -172,5 +172,5 @@ def request_page(number: str) -> BaseResponse:
     back = url_for("start.new", **again) if "suite" in again else url_for("runs.index")
     if "recipe" in body:
         back = url_for("recipe_tests.new", drive=body["drive"], recipe=body["recipe"])
-    page = render_template("request.html", asked=record, back=back)
+    page = render_template("request.html", agent_request=record, back=back)
     return Response(page, content_type="text/html; charset=utf-8")

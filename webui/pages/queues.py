@@ -111,14 +111,14 @@ def start() -> BaseResponse:
     drafts = drafts_in(request.form, drive["code"])
     if not drafts:
         raise BadInput("q: the queue is empty; add a suite first", field="q")
-    one = drafts[0]
+    first_request = drafts[0]
     try:
-        check_possible(one, drive)
+        check_possible(first_request, drive)
         plans = plans_of(drafts, drive)
         # The first confirmation is complete before the second one is requested.
-        check_codes(replace(one, unlock=drive["code"]), drive, plans, "this queue")
-        if needs_unlock(drive) and one.unlock != drive["code"]:
-            return unlock_page(one, drive, plans, drafts)
+        check_codes(replace(first_request, unlock=drive["code"]), drive, plans, "this queue")
+        if needs_unlock(drive) and first_request.unlock != drive["code"]:
+            return unlock_page(first_request, drive, plans, drafts)
         number = _ask(drafts, drive)
     except BenchError as error:
         last = drafts[-1]
@@ -133,7 +133,7 @@ def page(number: str) -> str:
     return render_template(
         "queue.html",
         queue=build_view(number_in_path(number, "Queue")),
-        asked=request.args.get("asked"),
+        has_change_request=bool(request.args.get("asked")),
         may_write=visitor().is_known,
     )
 

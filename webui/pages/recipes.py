@@ -87,13 +87,13 @@ def document(name: str) -> dict[str, Any]:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
+    upload_time = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
         "text": text,
         "lines": documents.lines(result),
-        "uploaded_utc": uploaded,
+        "uploaded_utc": upload_time,
     }
 
 
@@ -114,9 +114,7 @@ def _autostart() -> tuple[str | None, str | None]:
 
 def _list_recipes() -> list[dict[str, Any]]:
     return [
-        {**documents.build_entry(item, result), "found": result}
-        for item in bench().shelved_recipes()
-        for result in (documents.of_shelf(item),)
+        documents.build_entry(item, documents.of_shelf(item)) for item in bench().shelved_recipes()
     ]
 
 
@@ -130,21 +128,20 @@ def index() -> str:
 
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and its errors."""
-    there = {item.name: item.origin for item in bench().shelved_recipes()}
+    origins = {item.name: item.origin for item in bench().shelved_recipes()}
     result = None if draft is None else draft.result
     starts, why_not = _autostart()
     return render_template(
         "recipes.html",
-        found=_list_recipes(),
-        uploaded=_uploaded(),
+        recipes=_list_recipes(),
         autostart=starts,
         why_not=why_not,
         draft=draft,
         lines=[] if result is None else documents.lines(result),
         errors=[] if result is None else documents.errors(result),
-        there=there.get(draft.name) if draft is not None else None,
+        existing_origin=origins.get(draft.name) if draft is not None else None,
         problem=problem,
-        kept=request.args.get("kept"),
+        saved_name=request.args.get("kept"),
     )
 
 
@@ -202,12 +199,12 @@ def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
 def recipe(name: str) -> str:
     recipe = document(name)
     starts, why_not = _autostart()
-    named = name == page_state().settings.autostart_recipe
+    is_autostart = name == page_state().settings.autostart_recipe
     return render_template(
         "recipe.html",
         recipe=recipe,
         autostart=starts,
-        why_not=why_not if named else None,
+        why_not=why_not if is_autostart else None,
         pin=_pin(_find(name)),
     )
 
@@ -229,10 +226,7 @@ def _remove(name: str) -> None:
 @bp.get("/api/v1/recipes")
 def api_index() -> Response:
     """The stick's, those that were uploaded, the built-in ones."""
-    entries = [
-        {key: value for key, value in item.items() if key != "found"} for item in _list_recipes()
-    ]
-    return reply({"schema": "benchstick/recipes/2", "recipes": entries})
+    return reply({"schema": "benchstick/recipes/2", "recipes": _list_recipes()})
 
 
 @bp.post("/api/v1/recipes/check")

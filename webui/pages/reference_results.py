@@ -37,11 +37,11 @@ def index() -> str:
 def _page(problem: BadInput | None) -> str:
     return render_template(
         "references.html",
-        found=bench().references(),
+        references=bench().references(),
         suites=registry.all_suites(),
         units=list(files.UNITS),
         fields=files.FIELDS,
-        kept=request.args.get("kept"),
+        saved_count=request.args.get("kept"),
         problem=problem,
     )
 

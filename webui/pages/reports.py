@@ -212,7 +212,7 @@ def _import(number: str) -> dict[str, Any]:
 
 @bp.get("/imports/<number>")
 def import_(number: str) -> str:
-    return render_template("import.html", found=_import(number), agent=bench().agent_runs())
+    return render_template("import.html", record=_import(number), agent=bench().agent_runs())
 
 
 @bp.get("/api/v1/imports/<number>")

@@ -115,7 +115,7 @@ def run(number: str) -> str:
         bar=steps_bar(run),
         queue=queues.of_run(run["number"]),
         verdicts=verdicts.of_run(run["number"]),
-        timed=[at for at, step in enumerate(run["plan"]["steps"]) if step.get("timed")],
+        timed_steps=[index for index, step in enumerate(run["plan"]["steps"]) if step.get("timed")],
         grid=grid_rows,
         passes=passes_of(grid_rows),
         sets=result.get("sets") or [],
@@ -125,12 +125,12 @@ def run(number: str) -> str:
         asssd=vendor_grids.asssd(result),
         scores=vendor_grids.scores(result),
         charts=list(charts.list_charts(chart_data)),
-        shared=charts.shared(chart_data),
+        shared_lines=charts.shared(chart_data),
         latencies=steps,
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
-        rests=list(conditions.rows(run)),
-        untrusted=[figure for figure in run["results"] if figure["state"] != "valid"],
+        test_conditions=list(conditions.rows(run)),
+        invalid_results=[figure for figure in run["results"] if figure["state"] != "valid"],
         figures=figures_shown(run["results"]),
         commands=commands_of(run),
         others=bench().others_of_suite(
@@ -147,8 +147,8 @@ def run(number: str) -> str:
 
 def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
-    timed = timed_steps(run["plan"])
-    return any(step["step_index"] in timed for step in run["steps"]) or bench().has_traffic(
+    timed_indexes = timed_steps(run["plan"])
+    return any(step["step_index"] in timed_indexes for step in run["steps"]) or bench().has_traffic(
         run["number"]
     )
 

@@ -95,7 +95,7 @@ def _page(
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
         "models.html",
-        found=bench().sheets(),
+        sheets=bench().sheets(),
         labels=LABELS,
         values=values,
         rows=rows,

@@ -55,11 +55,11 @@ def _page(new_token: tuple[str, str] | None = None, problem: BenchError | None =
     page = render_template(
         "tokens.html",
         tokens=bench().tokens(),
-        made=new_token,
+        new_token=new_token,
         problem=problem,
-        typed=request.form.get("name", "")[:64],
+        name_text=request.form.get("name", "")[:64],
         may_write=visitor().session is not None,
-        twin=url_for("tokens.api_index"),
+        json_url=url_for("tokens.api_index"),
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")

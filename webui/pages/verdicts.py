@@ -61,11 +61,11 @@ def index() -> str:
     rows = bench().verdicts(**_which())
     return render_template(
         "verdicts.html",
-        found=rows,
+        verdicts=rows,
         labels=bench().labels(),
-        wanted=_word(),
+        selected_verdict=_word(),
         before=request.args.get("before"),
-        words=WORDS,
+        verdict_names=WORDS,
         more=rows[-1]["number"] if len(rows) == PAGE else None,
     )
 

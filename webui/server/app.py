@@ -109,7 +109,7 @@ def _context() -> dict[str, Any]:
         "running_now": [],
         "notices": [],
         "clock_ms": None,
-        "twin": api_url.of_this_page(),
+        "json_url": api_url.of_this_page(),
     }
     # An error page must not fail over the store that failed.
     if not g.get("bare") and (visitor.is_known or not context.page_state().private):

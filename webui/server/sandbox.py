@@ -110,10 +110,10 @@ def program_folders() -> list[Path]:
     candidates += [Path(sys.prefix), Path(sys.base_prefix)]
     # A virtual environment's python may be a link to one elsewhere.
     candidates.append(Path(os.path.realpath(sys.executable)).parent)
-    covered = system_folders()
+    covered_folders = system_folders()
     folders: list[Path] = []
     for path in sorted({item.absolute() for item in candidates if item.exists()}):
-        if not any(path.is_relative_to(other) for other in [*covered, *folders]):
+        if not any(path.is_relative_to(other) for other in [*covered_folders, *folders]):
             folders.append(path)
     return folders
 

@@ -217,11 +217,16 @@ def addresses(listen: str) -> list[str]:
     if not at.is_unspecified:
         return [listen]
     candidates = [
-        one
-        for one in hosts.local_addresses()
-        if not one.is_loopback and not one.is_link_local and (at.version == 6 or one.version == 4)
+        local_address
+        for local_address in hosts.local_addresses()
+        if not local_address.is_loopback
+        and not local_address.is_link_local
+        and (at.version == 6 or local_address.version == 4)
     ]
-    return [str(one) for one in sorted(candidates, key=lambda one: (one.version, one))]
+    return [
+        str(candidate)
+        for candidate in sorted(candidates, key=lambda candidate: (candidate.version, candidate))
+    ]
 
 
 def _announce(address: str, port: int, key: LoginKey, pin: Pin | None) -> None:

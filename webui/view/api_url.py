@@ -10,7 +10,7 @@ from flask import request
 def of_this_page() -> str | None:
     """The address of this page as JSON; None where it has none.
 
-    A page whose JSON takes other parameters passes its own `twin` to its template.
+    A page whose JSON takes other parameters passes its own `json_url` to its template.
     """
     if request.method not in ("GET", "HEAD") or request.url_rule is None:
         return None

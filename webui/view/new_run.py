@@ -89,7 +89,7 @@ def start_form(
         run_request=run_request,
         drive=drive,
         suite=suite,
-        suites=[(one, *_own_cost(one, drive)) for one in registry.all_suites().values()],
+        suites=[(each, *_own_cost(each, drive)) for each in registry.all_suites().values()],
         params=[
             (param, shown_default(param))
             for param in suite.params
@@ -97,15 +97,15 @@ def start_form(
         ],
         filesystems=FILESYSTEMS,
         plan=plan,
-        locked=plan is not None and needs_unlock(drive),
+        is_locked=plan is not None and needs_unlock(drive),
         problem=problem if not of_queue else None,
         presets=list(_presets(run_request, drive)),
         drafts=[draft(item) for item in drafts],
         queue=_shown_queue(drafts, drive, problem if of_queue else None),
         may_write=visitor().is_known,
-        practice=formatting.is_practice(drive),
-        twin=_twin(run_request, drive, drafts),
-        shared=sharing.describe_link(drive),
+        is_practice_drive=formatting.is_practice(drive),
+        json_url=_json_url(run_request, drive, drafts),
+        link_note=sharing.describe_link(drive),
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")
@@ -120,16 +120,16 @@ def _own_cost(suite: Suite, drive: Mapping[str, Any]) -> tuple[Cost | None, str]
 def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The presets of the suite with their cost, or why they are not available on this drive."""
     for preset in presets.of_suite(run_request.suite):
-        filled = preset_request(preset, run_request.suite, drive)
-        cost = cost_of(filled, drive)
+        preset_values = preset_request(preset, run_request.suite, drive)
+        cost = cost_of(preset_values, drive)
         yield {
             "preset": preset,
-            "query": dict(parse_qsl(draft(filled))),
+            "query": dict(parse_qsl(draft(preset_values))),
             "cost": None if isinstance(cost, str) else cost,
             "reason": cost if isinstance(cost, str) else None,
-            "chosen": same_run(run_request, filled, drive),
+            "is_selected": same_run(run_request, preset_values, drive),
             # Not part of the preset: full file sets do not fit on every drive.
-            "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,
+            "scale": f"{preset_values.scale:g}" if preset_values.scale != preset.scale else None,
         }
 
 
@@ -150,9 +150,9 @@ def _shown_queue(
                 "title": registry.find(run_request.suite).title,
                 "text": request_text(run_request, drive),
                 "cost": None if isinstance(cost := cost_of(run_request, drive), str) else cost,
-                "others": [draft(item) for item in (*drafts[:at], *drafts[at + 1 :])],
+                "others": [draft(item) for item in (*drafts[:index], *drafts[index + 1 :])],
             }
-            for at, run_request in enumerate(drafts)
+            for index, run_request in enumerate(drafts)
         ],
         "total": total,
         "erase": drafts[0].erase,
@@ -160,7 +160,9 @@ def _shown_queue(
     }
 
 
-def _twin(run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]) -> str:
+def _json_url(
+    run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]
+) -> str:
     """The address of the form's estimate as JSON."""
     query: dict[str, Any] = {"drive": drive["code"], "suite": run_request.suite}
     query |= {name: getattr(run_request, name) for name in ("target", "fs", "scale")}

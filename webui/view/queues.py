@@ -47,8 +47,8 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
             cost_of(run_request, drive) if run_request is not None and drive is not None else None
         )
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
-    counted = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
-    queue["total"] = _total([entry["cost"] for entry in counted])
+    counted_entries = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
+    queue["total"] = _total([entry["cost"] for entry in counted_entries])
     queue["remaining"] = _estimate_rest(queue["entries"]) if queue["state"] in OPEN_STATES else None
     return queue, drive
 

@@ -95,12 +95,12 @@ def document_and_results(number: int) -> tuple[dict[str, Any], list[Figure]]:
 def partial_result(run: Mapping[str, Any], figures: Sequence[Figure]) -> Result | None:
     """The suite's result from the finished steps of a run that has no result yet: it is running, or
     its process died. None where nothing was measured yet."""
-    measured = [figure for figure in figures if figure.pass_no is not None]
+    pass_results = [figure for figure in figures if figure.pass_no is not None]
     suite = registry.all_suites().get(run["suite"])
-    if run["result"] is not None or run["imported"] or suite is None or not measured:
+    if run["result"] is not None or run["imported"] or suite is None or not pass_results:
         return None
     plan = _plan(run)
-    return None if plan is None else suite.result(plan, measured, run["drive"])
+    return None if plan is None else suite.result(plan, pass_results, run["drive"])
 
 
 def _plan(run: Mapping[str, Any]) -> Plan | None:
@@ -125,14 +125,14 @@ def passes_of(rows: Sequence[cdm.GridRow]) -> list[int]:
 
 def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
-    planned = run["plan"].get("steps") or []
+    planned_steps = run["plan"].get("steps") or []
     run_steps = {step["step_index"]: step for step in run["steps"]}
-    total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
+    total = sum(max(0.0, float(step["seconds"])) for step in planned_steps) or 1.0
     # A step of no time at all is still to be seen.
-    weights = [max(float(step["seconds"]), total / 400) for step in planned]
+    weights = [max(float(step["seconds"]), total / 400) for step in planned_steps]
     scale = 1000.0 / (sum(weights) or 1.0)
     bar, x = [], 0.0
-    for index, (step, weight) in enumerate(zip(planned, weights, strict=True)):
+    for index, (step, weight) in enumerate(zip(planned_steps, weights, strict=True)):
         state = run_steps[index]["state"] if index in run_steps else "pending"
         width = weight * scale
         bar.append(

@@ -143,11 +143,11 @@ class Decoder:
         plain: str = self._plain.get(code, "")
         if _ALT_GR in self._pressed_keys:
             return self._layout.alt_gr.get(plain, "")
-        shifted = bool(self._pressed_keys & _SHIFTS)
+        has_shift = bool(self._pressed_keys & _SHIFTS)
         # Caps Lock affects only letters; Shift reverses it.
         if self._caps and plain.isalpha():
-            shifted = not shifted
-        return self._shift.get(code, "") if shifted else plain
+            has_shift = not has_shift
+        return self._shift.get(code, "") if has_shift else plain
 
     def _by_number(self) -> str:
         """The character of Alt and a number on the keypad, which needs no layout: the Windows code

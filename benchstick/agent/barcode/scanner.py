@@ -66,7 +66,7 @@ def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboa
         try:
             # A bitmap of the keys, in words of 64 bits, the highest word first.
             words = (folder / "capabilities/key").read_text(encoding="ascii").split()
-            bits = sum(int(word, 16) << 64 * at for at, word in enumerate(reversed(words)))
+            bits = sum(int(word, 16) << 64 * index for index, word in enumerate(reversed(words)))
             if not all(bits >> code & 1 for code in _LETTERS_AND_ENTER):
                 continue
             vendor, product, name, where = (
@@ -147,16 +147,16 @@ class Scanner(threading.Thread):
     def run(self) -> None:
         """Until `stop`."""
         while not self._stop_event.is_set():
-            grabbed = self._grab()
-            if grabbed is None:
+            device_grab = self._grab()
+            if device_grab is None:
                 self._stop_event.wait(LOOK_EVERY)
                 continue
-            self.state = f"scanner {grabbed.keyboard.name} ({grabbed.keyboard.id})"
-            with contextlib.suppress(OSError), contextlib.closing(grabbed):
+            self.state = f"scanner {device_grab.keyboard.name} ({device_grab.keyboard.id})"
+            with contextlib.suppress(OSError), contextlib.closing(device_grab):
                 while not self._stop_event.is_set():
-                    for text in grabbed.read(0.25):
+                    for text in device_grab.read(0.25):
                         self._take(Scan(text, time.time()))
-            self.state = f"scanner {grabbed.keyboard.name} was pulled out"
+            self.state = f"scanner {device_grab.keyboard.name} was pulled out"
 
     def _grab(self) -> Grabbed | None:
         for keyboard in keyboards():
@@ -181,5 +181,5 @@ def the_one(selector: str) -> Keyboard:
     for keyboard in devices:
         if keyboard.matches(selector):
             return keyboard
-    there = ", ".join(f"{one.name} ({one.id})" for one in devices) or "none"
+    there = ", ".join(f"{device.name} ({device.id})" for device in devices) or "none"
     raise BadInput(f"scanner {selector!r}: no such input device; there are: {there}")

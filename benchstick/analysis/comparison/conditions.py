@@ -20,8 +20,8 @@ def one_line(text: Any, longest: int) -> str:
     """The text in one line of at most `longest` characters, without control and direction
     characters: it may come from a drive or from another bench."""
     clean_text = "".join(sign if sign.isprintable() else " " for sign in str(text))
-    folded = " ".join(clean_text.split())
-    return folded if len(folded) <= longest else f"{folded[: longest - 1]}…"
+    line = " ".join(clean_text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _part(value: Any, *names: str) -> Any:

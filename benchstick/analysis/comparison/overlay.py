@@ -38,7 +38,7 @@ def overlaid(runs: Sequence[tuple[int, str, Mapping[str, Any]]]) -> list[Json]:
 
 def _charts(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], list[Json]]]:
     """A key, the chart and its lines, of each chart that is in the format."""
-    shared = {item["name"]: item for item in _list(result.get("series")) if _is_line(item)}
+    shared_lines = {item["name"]: item for item in _list(result.get("series")) if _is_line(item)}
     counts: dict[str, int] = {}
     for chart in _list(result.get("charts")):
         if not isinstance(chart, Mapping) or not isinstance(chart.get("title"), str):
@@ -46,10 +46,10 @@ def _charts(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
         axes = [chart.get("x"), chart.get("y"), *([chart["y2"]] if chart.get("y2") else [])]
         if not all(_is_axis(data) for data in axes):
             continue
-        named = _list(chart.get("series"))
-        data = [shared.get(item) if isinstance(item, str) else item for item in named]
+        items = _list(chart.get("series"))
+        data = [shared_lines.get(item) if isinstance(item, str) else item for item in items]
         lines: list[Json] = [item for item in data if _is_line(item)]
-        if len(lines) < len(named) or not lines:
+        if len(lines) < len(items) or not lines:
             continue
         parts = [chart.get(name) for name in ("title", "x", "y", "y2")]
         key = json.dumps(parts, sort_keys=True, default=str)

@@ -50,14 +50,14 @@ def compare(
     `source`. BadInput when the runs cannot be compared.
     """
     _check(runs, mark)
-    marked = runs[0]["number"] if mark is None else mark
+    marked_run = runs[0]["number"] if mark is None else mark
     labels = labels_of(runs)
     entries = [
         {
             "run": run["number"],
             "uuid": run["uuid"],
             "label": labels[run["number"]],
-            "under_test": run["number"] == marked,
+            "under_test": run["number"] == marked_run,
             "state": run["state"],
             "practice": run["practice"],
             "created_utc": run["created_utc"],
@@ -70,14 +70,14 @@ def compare(
         for run in runs
     ]
     tables = {run["number"]: _by_name(run["results"]) for run in runs}
-    shared, apart = _sorted_out(tables)
+    shared_keys, apart = _sorted_out(tables)
     return {
         "schema": SCHEMA,
         "suite": runs[0]["suite"],
-        "under_test": marked,
+        "under_test": marked_run,
         "runs": entries,
         "differ": differing(runs),
-        "results": [_figure(key, entries, tables, references) for key in shared],
+        "results": [_figure(key, entries, tables, references) for key in shared_keys],
         "apart": [
             {"name": name, "unit": unit, "run": number} for (name, unit), number in apart.items()
         ],
@@ -124,14 +124,14 @@ def check_numbers(numbers: Sequence[int], mark: int | None) -> Sequence[int]:
 def labels_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """A short name of each run by its number: its drive's label or model, and where several have
     the same the run's number behind it. Without control or direction characters."""
-    named = {
+    name_of_run = {
         run["number"]: _one_line(run["drive"].get("label") or run["drive"]["identity"]["model"])
         for run in runs
     }
-    names = list(named.values())
+    names = list(name_of_run.values())
     return {
         number: f"{name}, run {number}" if names.count(name) > 1 else name
-        for number, name in named.items()
+        for number, name in name_of_run.items()
     }
 
 
@@ -164,10 +164,12 @@ def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], di
         for key in table:
             owners.setdefault(key, []).append(number)
     least = min(2, len(tables))
-    shared = [key for key, numbers in owners.items() if len(numbers) >= least]
+    shared_keys = [key for key, numbers in owners.items() if len(numbers) >= least]
     # The suite's results over all passes come before those of single steps.
-    shared.sort(key=lambda key: all(t[key]["overall"] is None for t in tables.values() if key in t))
-    return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < least}
+    shared_keys.sort(
+        key=lambda key: all(t[key]["overall"] is None for t in tables.values() if key in t)
+    )
+    return shared_keys, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < least}
 
 
 def _figure(

@@ -89,14 +89,14 @@ class _Copy:
         self.slack, self.cancel, self.progress, self.how = slack, cancel, progress, how
         self.report = CopyReport(threads=threads, block=block, direct=direct)
         self.jobs: collections.deque[Job] = collections.deque()
-        self.moved = [0] * threads
+        self.byte_counts = [0] * threads
         self.fatal: tuple[OSError, str, bool] | None = None
         self.lock = threading.Lock()
         self.root = -1
         self.handles: Handles | None = None
         self.filesystem = ""
         self.memory_target = False
-        self.cached: list[int | None] = []
+        self.cached_sizes: list[int | None] = []
         self.start_time = 0.0
         self.crash: BaseException | None = None
         # True when threads still wait for a drive that does not respond: what they use stays open.
@@ -111,30 +111,30 @@ class _Copy:
             self.root = open_target(self.target)
         try:
             self.start_time = time.monotonic()
-            opened = self.source.open_source()
+            open_source = self.source.open_source()
             try:
-                self._copy(opened)
+                self._copy(open_source)
             finally:
                 if not self.stragglers:
-                    opened.close()
+                    open_source.close()
         finally:
             if self.root >= 0 and not self.stragglers:
                 os.close(self.root)
         self.report.complete = True
         return self.report
 
-    def _copy(self, opened: OpenSource) -> None:
-        tree = opened.tree
+    def _copy(self, open_source: OpenSource) -> None:
+        tree = open_source.tree
         self.report.left_out = dict(tree.left_out)
         self.report.dirs.total = len(tree.folders) - 1
         self.report.files.total, self.report.sizes.total = tree.count, tree.bytes
         try:
-            plan = self._prepare(opened)
+            plan = self._prepare(open_source)
             self.jobs.extend(plan.jobs)
-            opened.begin(dict(plan.uses))
+            open_source.begin(dict(plan.uses))
             self.handles = Handles(self.root, plan.uses) if self.root >= 0 else None
             try:
-                self._work(opened)
+                self._work(open_source)
                 if self.root >= 0 and not self._halted():
                     self._folder_times(tree)
             finally:
@@ -153,42 +153,50 @@ class _Copy:
     def _clock(self) -> float:
         return time.monotonic() - self.start_time
 
-    def _prepare(self, opened: OpenSource) -> Mirror:
+    def _prepare(self, open_source: OpenSource) -> Mirror:
         if self.target is None or self.root < 0:
             return Mirror(
-                [Job(folder.path, file) for folder in opened.tree.folders for file in folder.files],
-                {folder.path: len(folder.files) for folder in opened.tree.folders},
+                [
+                    Job(folder.path, file)
+                    for folder in open_source.tree.folders
+                    for file in folder.files
+                ],
+                {folder.path: len(folder.files) for folder in open_source.tree.folders},
             )
         self.filesystem = self.report.filesystem = filesystem_of(self.root)
         self.memory_target = in_memory(self.filesystem)
         self.how = self.how or strategy_for(self.filesystem)
-        refuse_nesting(self.root, opened, self.target)
+        refuse_nesting(self.root, open_source, self.target)
         if self.slack is None:
-            sides = [self.filesystem] + ([] if opened.fd is None else [filesystem_of(opened.fd)])
+            sides = [self.filesystem] + (
+                [] if open_source.fd is None else [filesystem_of(open_source.fd)]
+            )
             self.slack = slack_for(sides)
         comparison = Comparison(
-            self.root, self.report, self.slack, purge=self.mirror, halted=self._halted
+            self.root, self.report, self.slack, purge=self.mirror, is_halted=self._halted
         )
-        plan = comparison.compare(opened.tree)
+        plan = comparison.compare(open_source.tree)
         self._room(sum(job.file.size for job in plan.jobs))
         return plan
 
-    def _room(self, needed: int) -> None:
+    def _room(self, byte_count: int) -> None:
         """TargetFull when the files do not fit: before the first byte, not after an hour."""
         status = os.fstatvfs(self.root)
         free = status.f_bavail * status.f_frsize
-        if needed > free:
+        if byte_count > free:
             raise TargetFull(
-                f"{self.filesystem} at {self.target}: {needed} bytes have no room in {free} free "
-                "bytes: choose smaller sets or a larger drive",
+                f"{self.filesystem} at {self.target}: {byte_count} bytes have no room in {free} "
+                "free bytes: choose smaller sets or a larger drive",
                 self.report,
             )
 
     # --- the threads -----------------------------------------------------------------------
 
-    def _work(self, opened: OpenSource) -> None:
+    def _work(self, open_source: OpenSource) -> None:
         workers = [
-            threading.Thread(target=self._worker, args=(i, opened), daemon=True, name=f"copy-{i}")
+            threading.Thread(
+                target=self._worker, args=(i, open_source), daemon=True, name=f"copy-{i}"
+            )
             for i in range(min(self.threads, len(self.jobs)))
         ]
         for worker in workers:
@@ -198,7 +206,7 @@ class _Copy:
             while worker.is_alive():
                 worker.join(0.1)
                 if self.progress is not None:
-                    self.progress(sum(self.moved))
+                    self.progress(sum(self.byte_counts))
                 if deadline is None and self._halted():
                     deadline = time.monotonic() + PATIENCE
                 if deadline is not None and time.monotonic() > deadline:
@@ -206,15 +214,15 @@ class _Copy:
                     self.stragglers = True
                     return
         if self.progress is not None:
-            self.progress(sum(self.moved))
+            self.progress(sum(self.byte_counts))
 
-    def _worker(self, index: int, opened: OpenSource) -> None:
+    def _worker(self, index: int, open_source: OpenSource) -> None:
         try:
-            self._take_jobs(index, opened)
+            self._take_jobs(index, open_source)
         except BaseException as error:  # noqa: BLE001 - the copy's own thread raises it again
             self.crash = error
 
-    def _take_jobs(self, index: int, opened: OpenSource) -> None:
+    def _take_jobs(self, index: int, open_source: OpenSource) -> None:
         buffer = self.buffers[index]
         records: list[FileRecord] = []
         tally = _Tally()
@@ -225,7 +233,7 @@ class _Copy:
                 break
             start = self._clock()
             try:
-                is_complete = self._one(index, opened, job, buffer, tally)
+                is_complete = self._one(index, open_source, job, buffer, tally)
             except SourceError as error:
                 self._file_failed(job, error.error, of_source=True)
             except OSError as error:
@@ -238,7 +246,7 @@ class _Copy:
                         )
                     )
             finally:
-                opened.finish_file(job.folder)
+                open_source.finish_file(job.folder)
                 if self.handles is not None:
                     self.handles.release(job.folder)
         with self.lock:
@@ -246,12 +254,14 @@ class _Copy:
             self.report.direct_bytes += tally.direct
             self.report.tail_bytes += tally.tail
             self.report.fallback_bytes += tally.fallback
-            self.cached.append(tally.cached)
+            self.cached_sizes.append(tally.cached_bytes)
 
-    def _one(self, index: int, opened: OpenSource, job: Job, buffer: Buffer, tally: _Tally) -> bool:
+    def _one(
+        self, index: int, open_source: OpenSource, job: Job, buffer: Buffer, tally: _Tally
+    ) -> bool:
         """Copy one file. False when the copy was stopped before its end."""
         file = job.file
-        reader = opened.reader(job.folder, file, buffer)
+        reader = open_source.reader(job.folder, file, buffer)
         try:
             writer = self._writer(job, buffer)
             try:
@@ -263,12 +273,12 @@ class _Copy:
                 writer.abandon()
                 self._drop(job)
                 raise
-            cached = writer.finish(file)
+            cached_bytes = writer.finish(file)
             if isinstance(reader, DriveReader) and not isinstance(writer, DriveWriter):
-                cached = reader.cached()
+                cached_bytes = reader.cached()
         finally:
             reader.close()
-        tally.add(file.size, writer.tail, cached, direct=reader.direct and writer.direct)
+        tally.add(file.size, writer.tail, cached_bytes, direct=reader.direct and writer.direct)
         return True
 
     def _blocks(self, index: int, file: TreeFile, reader: Reader, writer: Writer) -> bool:
@@ -283,7 +293,7 @@ class _Copy:
                     shorter = f"the file became shorter while it was read: {at + len(data)} bytes"
                     raise SourceError(OSError(errno.ESTALE, shorter, file.name))
                 writer.write(data, at)
-            self.moved[index] += length
+            self.byte_counts[index] += length
         return True
 
     def _writer(self, job: Job, buffer: Buffer) -> Writer:
@@ -359,8 +369,10 @@ class _Copy:
             report.records.sort(key=lambda record: (record.start, record.path))
             report.bytes = sum(record.bytes for record in report.records)
             report.files.copied, report.sizes.copied = len(report.records), report.bytes
-            sizes = [n for n in self.cached if n is not None]
-            report.cached_bytes = sum(sizes) if sizes and len(sizes) == len(self.cached) else None
+            sizes = [n for n in self.cached_sizes if n is not None]
+            report.cached_bytes = (
+                sum(sizes) if sizes and len(sizes) == len(self.cached_sizes) else None
+            )
 
     def _folder_times(self, tree: Tree) -> None:
         for folder in reversed(tree.folders):
@@ -376,13 +388,13 @@ class _Copy:
 
     def _flush(self) -> None:
         """syncfs in a thread of its own, so that a cancel does not wait for a slow drive."""
-        failed: list[OSError] = []
+        errors: list[OSError] = []
 
         def flush(fd: int) -> None:
             try:
                 syncfs(fd)
             except OSError as error:
-                failed.append(error)
+                errors.append(error)
             finally:
                 os.close(fd)
 
@@ -392,8 +404,8 @@ class _Copy:
             worker.join(0.1)
             if self._halted():
                 return
-        if failed:
-            self._fail(failed[0], "the flush", of_source=False)
+        if errors:
+            self._fail(errors[0], "the flush", of_source=False)
 
 
 @dataclass(slots=True)
@@ -401,18 +413,18 @@ class _Tally:
     direct: int = 0
     tail: int = 0
     fallback: int = 0
-    cached: int | None = 0
+    cached_bytes: int | None = 0
 
-    def add(self, size: int, tail: int, cached: int | None, *, direct: bool) -> None:
+    def add(self, size: int, tail: int, cached_bytes: int | None, *, direct: bool) -> None:
         if direct:
             self.direct += size - tail
             self.tail += tail
         else:
             self.fallback += size
-        if cached is None or self.cached is None:
-            self.cached = None
+        if cached_bytes is None or self.cached_bytes is None:
+            self.cached_bytes = None
         else:
-            self.cached += cached
+            self.cached_bytes += cached_bytes
 
 
 def copy_tree(

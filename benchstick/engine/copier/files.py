@@ -285,11 +285,11 @@ class DriveWriter:
 
     def finish(self, file: TreeFile) -> int | None:
         try:
-            cached = resident_bytes(self._fd)
+            cached_bytes = resident_bytes(self._fd)
             _keep(self._fd, file)
         finally:
             os.close(self._fd)
-        return cached
+        return cached_bytes
 
     def abandon(self) -> None:
         os.close(self._fd)

@@ -55,11 +55,11 @@ class Comparison:
         slack: float,
         *,
         purge: bool,
-        halted: Callable[[], bool],
+        is_halted: Callable[[], bool],
     ) -> None:
-        """`root` is the open target; `purge` removes extras; `halted` stops it early."""
+        """`root` is the open target; `purge` removes extras; `is_halted` stops it early."""
         self.root, self.report = root, report
-        self.purge, self.halted = purge, halted
+        self.purge, self.is_halted = purge, is_halted
         self.slack_ns = int(slack * 1e9)
         self.device = os.fstat(root).st_dev
 
@@ -67,12 +67,12 @@ class Comparison:
         """Remove extras, create missing folders, and list the files to copy."""
         plan = Mirror()
         fresh: set[str] = set()
-        failed: set[str] = set()
+        failed_paths: set[str] = set()
         for folder in tree.folders:
-            if self.halted():
+            if self.is_halted():
                 break
-            if folder.path in failed:
-                failed.update(join(folder.path, name) for name in folder.folders)
+            if folder.path in failed_paths:
+                failed_paths.update(join(folder.path, name) for name in folder.folders)
                 self._give_up(folder)
                 continue
             # A new folder is empty: no need to list it.
@@ -83,12 +83,12 @@ class Comparison:
                 if not folder.path or error.errno in ENDS_COPY:
                     raise
                 self.report.errors[folder.path] = file_words(error, "the target", of_source=False)
-                failed.update(join(folder.path, name) for name in folder.folders)
+                failed_paths.update(join(folder.path, name) for name in folder.folders)
                 self._give_up(folder)
                 continue
             try:
                 there = None if is_new else self._there(fd, folder)
-                self._folders(fd, folder, there, fresh, failed)
+                self._folders(fd, folder, there, fresh, failed_paths)
                 self._files(folder, there, plan)
             finally:
                 os.close(fd)
@@ -135,18 +135,18 @@ class Comparison:
         """Remove an extra. `clash`: it has the name of a source entry, so remove it in any case."""
         if not self.purge and not clash:
             return
-        removed = Removed()
+        removals = Removed()
         try:
-            remove(fd, name, self.device, removed)
+            remove(fd, name, self.device, removals)
         except OSError as error:
             if error.errno in DRIVE_LOST:
                 raise
             self.report.errors[join(folder, name)] = f"extra not removed: {error.strerror}"
-        self.report.dirs.extras += removed.folders
-        self.report.files.extras += removed.files
-        self.report.sizes.extras += removed.bytes
+        self.report.dirs.extras += removals.folders
+        self.report.files.extras += removals.files
+        self.report.sizes.extras += removals.bytes
         if clash:
-            (self.report.dirs if removed.folders else self.report.files).mismatch += 1
+            (self.report.dirs if removals.folders else self.report.files).mismatch += 1
 
     def _folders(
         self,
@@ -154,7 +154,7 @@ class Comparison:
         folder: Folder,
         there: dict[str, TreeFile | None] | None,
         fresh: set[str],
-        failed: set[str],
+        failed_paths: set[str],
     ) -> None:
         for name in folder.folders:
             if there is not None and name in there:
@@ -167,7 +167,7 @@ class Comparison:
                 if error.errno in ENDS_COPY:
                     raise
                 self.report.errors[path] = file_words(error, "the target", of_source=False)
-                failed.add(path)
+                failed_paths.add(path)
             else:
                 fresh.add(path)
                 self.report.dirs.copied += 1

@@ -47,14 +47,14 @@ def open_target(target: Path) -> int:
         raise BadInput(f"target {target}: {error.strerror}") from None
 
 
-def refuse_nesting(root: int, opened: OpenSource, target: Path) -> None:
+def refuse_nesting(root: int, open_source: OpenSource, target: Path) -> None:
     """BadInput when target or source is inside of the other: the copy would delete its source."""
-    if opened.fd is None:
+    if open_source.fd is None:
         return
-    source, top = os.fstat(opened.fd), os.fstat(root)
+    source, top = os.fstat(open_source.fd), os.fstat(root)
     if (source.st_dev, source.st_ino) in _upwards(root):
         raise BadInput(f"target {target} is its own source or lies inside of it")
-    if (top.st_dev, top.st_ino) in _upwards(opened.fd):
+    if (top.st_dev, top.st_ino) in _upwards(open_source.fd):
         raise BadInput(f"the source lies inside of the target {target}, which the copy would clear")
 
 
@@ -83,7 +83,7 @@ def empty_folder(folder: Path) -> Removed:
     """
     if folder.is_symlink():
         raise Refused(f"{folder} is a symbolic link: give the folder itself")
-    removed = Removed()
+    removals = Removed()
     fd = -1
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -91,7 +91,7 @@ def empty_folder(folder: Path) -> Removed:
         with os.scandir(fd) as entries:
             names = [entry.name for entry in entries]
         for name in names:
-            remove(fd, name, device, removed)
+            remove(fd, name, device, removals)
         syncfs(fd)
     except OSError as error:
         if error.errno in DRIVE_LOST:
@@ -102,4 +102,4 @@ def empty_folder(folder: Path) -> Removed:
     finally:
         if fd >= 0:
             os.close(fd)
-    return removed
+    return removals

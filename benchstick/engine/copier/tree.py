@@ -234,21 +234,21 @@ def mount_of(fd: int) -> int:
     raise OSError(errno.EOPNOTSUPP, "the kernel does not show which mount a folder is in")
 
 
-def remove(parent: int, name: str, device: int, removed: Removed) -> None:
-    """Remove file or folder `name` of the open folder `parent`, and count it in `removed`.
+def remove(parent: int, name: str, device: int, removals: Removed) -> None:
+    """Remove file or folder `name` of the open folder `parent`, and count it in `removals`.
 
     Links are removed, not followed. Read-only files and folders are removed too. A mount point
     (another filesystem, or a bind mount of this one) is an OSError; its content stays.
     """
-    _remove(parent, name, device, None, removed)
+    _remove(parent, name, device, None, removals)
 
 
-def _remove(parent: int, name: str, device: int, mount: int | None, removed: Removed) -> None:
+def _remove(parent: int, name: str, device: int, mount: int | None, removals: Removed) -> None:
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         _permit(parent, lambda: os.unlink(name, dir_fd=parent))
-        removed.files += 1
-        removed.bytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        removals.files += 1
+        removals.bytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
         return
     if status.st_dev != device:
         raise OSError(errno.EBUSY, "another filesystem is mounted here: not removed", name)
@@ -266,11 +266,11 @@ def _remove(parent: int, name: str, device: int, mount: int | None, removed: Rem
         with os.scandir(fd) as entries:
             names = [entry.name for entry in entries]
         for below in names:
-            _remove(fd, below, device, mount, removed)
+            _remove(fd, below, device, mount, removals)
     finally:
         os.close(fd)
     _permit(parent, lambda: os.rmdir(name, dir_fd=parent))
-    removed.folders += 1
+    removals.folders += 1
 
 
 def _stay_in(mount: int, fd: int, name: str) -> None:

@@ -24,8 +24,8 @@ def ram_free() -> int:
 
 def refuse_if_too_large(fileset: FileSet) -> None:
     """BadInput, naming a scale that fits and the other source, when RAM is too small."""
-    needed, free = fileset.ram_needed, ram_free()
-    if needed <= free:
+    needed_bytes, free = fileset.ram_needed, ram_free()
+    if needed_bytes <= free:
         return
     nominal = max(1, fileset.nominal.bytes)
     # Rounded down to hundredths, so that the suggested scale fits.
@@ -36,8 +36,8 @@ def refuse_if_too_large(fileset: FileSet) -> None:
     elif fits > 0:
         advice = f"use --scale {fits:g} or source=generated"
     raise BadInput(
-        f"set {fileset.name}: needs {needed / 1e9:.2f} GB of RAM and {free / 1e9:.2f} GB are free: "
-        f"{advice}",
+        f"set {fileset.name}: needs {needed_bytes / 1e9:.2f} GB of RAM and {free / 1e9:.2f} GB are "
+        f"free: {advice}",
         field="source",
     )
 
@@ -133,16 +133,16 @@ def _cgroup_rooms() -> list[int]:
     for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _number, controllers, path = line.split(":", 2)
         if controllers == "":
-            base, most, used = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
+            base, most, current = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
         elif "memory" in controllers.split(","):
             base = Path("/sys/fs/cgroup/memory")
-            most, used = "memory.limit_in_bytes", "memory.usage_in_bytes"
+            most, current = "memory.limit_in_bytes", "memory.usage_in_bytes"
         else:
             continue
         folder = base / path.lstrip("/")
         try:
             limit = int((folder / most).read_text(encoding="ascii"))
-            now = int((folder / used).read_text(encoding="ascii"))
+            now = int((folder / current).read_text(encoding="ascii"))
         except (OSError, ValueError):
             # No such controller, or `max`.
             continue

@@ -133,7 +133,7 @@ class _Builder:
         self.root, self.fileset, self.content = root, fileset, content
         self.cancel, self.progress = cancel, progress
         self.jobs = collections.deque(enumerate(fileset.files))
-        self.failed: BaseException | None = None
+        self.error: BaseException | None = None
         self.byte_counts = [0] * BUILDERS
 
     def run(self) -> None:
@@ -149,10 +149,10 @@ class _Builder:
                 worker.join(0.1)
                 if self.progress is not None:
                     self.progress(sum(self.byte_counts))
-        if isinstance(self.failed, OSError):
-            raise BadInput(f"making {self.fileset.name} in RAM: {self.failed.strerror}")
-        if self.failed is not None:
-            raise self.failed
+        if isinstance(self.error, OSError):
+            raise BadInput(f"making {self.fileset.name} in RAM: {self.error.strerror}")
+        if self.error is not None:
+            raise self.error
         if self._halted():
             raise Cancelled(f"cancelled while {self.fileset.name} was made in RAM")
         for folder in (*reversed(self.fileset.folders), ""):
@@ -164,14 +164,14 @@ class _Builder:
     def _worker(self, index: int) -> None:
         buffer = Buffer(CHUNK)
         try:
-            while self.failed is None and not self._halted():
+            while self.error is None and not self._halted():
                 try:
                     number, entry = self.jobs.popleft()
                 except IndexError:
                     return
                 self._one(index, number, entry, buffer)
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            self.failed = error
+            self.error = error
 
     def _one(self, index: int, number: int, entry: FileEntry, buffer: Buffer) -> None:
         key = self.content.key(entry)
@@ -263,15 +263,15 @@ class OpenGenerated:
         for number, entry in enumerate(fileset.files):
             parent, _slash, name = entry.path.rpartition("/")
             folders[parent].files.append(TreeFile(name, entry.size, _time_of(number), False))
-        ordered: list[Folder] = []
+        folder_list: list[Folder] = []
         stack = [""]
         while stack:
             folder = folders[stack.pop()]
             folder.files.sort(key=lambda file: file.name)
             folder.folders.sort()
-            ordered.append(folder)
+            folder_list.append(folder)
             stack += [join(folder.path, name) for name in reversed(folder.folders)]
-        self.tree = Tree(ordered, {})
+        self.tree = Tree(folder_list, {})
 
     def begin(self, uses: dict[str, int]) -> None:
         """Nothing to open."""
@@ -351,12 +351,12 @@ class DriveSource:
         differences = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
         if not differences:
             return differences
-        changed = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
+        changed_paths = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
         return [
             replace(
                 item, description=f"{item.description}; the source changed as well", of_drive=False
             )
-            if item.path in changed
+            if item.path in changed_paths
             else item
             for item in differences
         ]
@@ -377,9 +377,9 @@ def read_tree(
     if path.is_symlink() or not path.is_dir():
         what = "is a symbolic link" if path.is_symlink() else "is not a folder"
         raise BadInput(f"set {path} {what}: give a folder", field="set")
-    opened = OpenFolder(path, direct=True)
-    tree = opened.tree
-    opened.close()
+    open_folder = OpenFolder(path, direct=True)
+    tree = open_folder.tree
+    open_folder.close()
     file_hashes: dict[str, FileHash] = {}
     if hashes:
         tree, file_hashes = hash_tree(path, cancel=cancel, progress=progress)

@@ -81,7 +81,7 @@ class _Walk:
         self.jobs = collections.deque(
             (folder.path, file) for folder in tree.folders for file in folder.files
         )
-        self.failed: BaseException | None = None
+        self.error: BaseException | None = None
         self.byte_counts = [0] * CHECKERS
 
     def run(self) -> None:
@@ -96,14 +96,14 @@ class _Walk:
                 worker.join(0.1)
                 if self.progress is not None:
                     self.progress(sum(self.byte_counts))
-        if self.failed is not None:
-            raise self.failed
+        if self.error is not None:
+            raise self.error
         if self.cancel is not None and self.cancel.is_set():
             raise Cancelled(f"cancelled while {self.folder} was read")
 
     def _worker(self, index: int) -> None:
         buffer, scratch = Buffer(CHUNK), Buffer(CHUNK)
-        while self.failed is None and not (self.cancel is not None and self.cancel.is_set()):
+        while self.error is None and not (self.cancel is not None and self.cancel.is_set()):
             try:
                 folder, file = self.jobs.popleft()
             except IndexError:
@@ -112,9 +112,9 @@ class _Walk:
             try:
                 self._one(folder, file, path, buffer, scratch)
             except SourceError as error:
-                self.failed = _as_user_error(self.folder, path, error.error)
+                self.error = _as_user_error(self.folder, path, error.error)
             except BaseException as error:  # noqa: BLE001 - the caller's thread raises it again
-                self.failed = error
+                self.error = error
             self.byte_counts[index] += file.size
 
     def _one(self, folder: str, file: TreeFile, path: str, buffer: Buffer, scratch: Buffer) -> None:

@@ -213,14 +213,14 @@ def read_output(path: Path) -> tuple[Totals, int]:
     ios = sum(int(side["total_ios"]) for side in sides)
     # Milliseconds: the longer of two directions, as they run at the same time.
     seconds = max(float(side["runtime"]) for side in sides) / 1000
-    weighted = sum(float(side["lat_ns"]["mean"]) * int(side["total_ios"]) for side in sides)
+    weighted_sum = sum(float(side["lat_ns"]["mean"]) * int(side["total_ios"]) for side in sides)
     most = max(float(side["lat_ns"]["max"]) for side in sides) / 1000
     totals = Totals(
         read_bytes=int(job["read"]["io_bytes"]),
         write_bytes=int(job["write"]["io_bytes"]),
         ios=ios,
         seconds=seconds,
-        latency_us=weighted / ios / 1000 if ios else 0.0,
+        latency_us=weighted_sum / ios / 1000 if ios else 0.0,
         max_us=most,
         # fio names a bin by its middle, which may be above the highest latency in it.
         percentiles={name: min(us, most) for name, us in _percentiles(sides).items()},
@@ -237,8 +237,8 @@ def _percentiles(sides: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     bins = [_bins(side) for side in sides if int(side["total_ios"])]
     if len(bins) > 1 and all(bins):
         both: Counter[int] = Counter()
-        for one in bins:
-            both.update(one)
+        for counts in bins:
+            both.update(counts)
         percentiles = {name: percentile_of(both, Fraction(name)) for name in percentiles}
     return {f"{float(name):g}": float(value) / 1000 for name, value in percentiles.items()}
 

@@ -50,8 +50,8 @@ class BySecond:
     def csv(self) -> str:
         """The series as CSV, one second per line."""
         lines = ["second,iops,latency_mean_us,latency_max_us"]
-        for at, iops in enumerate(self.iops):
-            second = self.start + at
+        for index, iops in enumerate(self.iops):
+            second = self.start + index
             mean = self.latency_mean[second] if second < len(self.latency_mean) else None
             most = self.latency_max[second] if second < len(self.latency_max) else None
             lines.append(f"{second},{iops:.1f},{_cell(mean)},{_cell(most)}")
@@ -180,14 +180,14 @@ def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
     add up to `ios`.
     """
     iops = [0.0] * seconds
-    before, moved, value = 0, 0.0, 0.0
+    before, total, value = 0, 0.0, 0.0
     for time, value, _ in _rows(text):
         whole = round((time - before) / 1000)
         if whole < 1 or abs(time - before - whole * 1000) > LATE_MS:
             raise ValueError(f"fio's log came late: {time - before} ms after the line before")
         # A line covers one second; full seconds before it without a completed request have none.
         covers = time - before - (whole - 1) * 1000
-        moved += value * covers / 1000
+        total += value * covers / 1000
         for second in range(seconds_of(time - covers), min(seconds, seconds_of(time))):
             iops[second] = value
         before = time
@@ -198,8 +198,8 @@ def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
     # The requests after the last line are not known: assume the rate of the last line.
     rest = 2 * max(0.0, seconds - before / 1000) * value
     slack = max(TOLERANCE * ios, 2)
-    if not moved - slack <= ios <= moved + rest + slack:
-        raise ValueError(f"fio's log adds up to {moved:.0f} requests of {ios}")
+    if not total - slack <= ios <= total + rest + slack:
+        raise ValueError(f"fio's log adds up to {total:.0f} requests of {ios}")
     # Two seconds without a line at the end are due to the drive, one is due to the end of fio.
     return iops[: max(seconds - 1, seconds_of(before))] if seconds_of(before) < seconds else iops
 

@@ -62,7 +62,7 @@ class Counters:
     def since(self, before: Counters) -> dict[str, float]:
         """The changes from `before` to now, with the mean queue over that time."""
         seconds = self.t - before.t
-        waited = self.read_ms + self.write_ms - before.read_ms - before.write_ms
+        wait_ms = self.read_ms + self.write_ms - before.read_ms - before.write_ms
         return {
             "seconds": seconds,
             "reads": self.reads - before.reads,
@@ -72,7 +72,7 @@ class Counters:
             "discards": self.discards - before.discards,
             "discard_bytes": self.discard_bytes - before.discard_bytes,
             "flushes": self.flushes - before.flushes,
-            "queue_mean": waited / (seconds * 1000) if seconds > 0 else 0.0,
+            "queue_mean": wait_ms / (seconds * 1000) if seconds > 0 else 0.0,
         }
 
 
@@ -93,7 +93,7 @@ class Sampler:
         interval: float = 1.0,
         start_time: float | None = None,
         tick: Callable[[], None] | None = None,
-        changed: Callable[[], None] | None = None,
+        on_change: Callable[[], None] | None = None,
         sysfs: Path = Path("/sys"),
     ) -> None:
         self.interval = interval
@@ -103,7 +103,7 @@ class Sampler:
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
         self._tick = tick
-        self._changed = changed
+        self._on_change = on_change
         folder = sysfs / "block" / name
         # Keep them open: after a reset a path can refer to another drive, a descriptor cannot.
         self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
@@ -116,7 +116,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._pending: list[Sample] = []
         # (step, bytes read and written in its samples so far)
-        self._moved: tuple[int | None, int] = (None, 0)
+        self._step_bytes: tuple[int | None, int] = (None, 0)
         self._next = 0
         self._stop = threading.Event()
         self._start = time.monotonic()
@@ -164,7 +164,7 @@ class Sampler:
     def moved(self, step: int) -> int:
         """Bytes read and written in the samples of `step`, the running step, so far."""
         with self._lock:
-            current, count = self._moved
+            current, count = self._step_bytes
         return count if current == step else 0
 
     def take(self) -> list[Sample]:
@@ -177,9 +177,9 @@ class Sampler:
         """The sampler's CPU time divided by its run time; None before its start."""
         if self._thread.ident is None or not self._thread.is_alive():
             return None
-        used = time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
-        passed = time.monotonic() - self._start
-        return used / passed if passed > 0 else None
+        cpu_seconds = time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+        wall_seconds = time.monotonic() - self._start
+        return cpu_seconds / wall_seconds if wall_seconds > 0 else None
 
     def _run(self) -> None:
         started_at = time.monotonic()
@@ -205,8 +205,8 @@ class Sampler:
                 self._add(before, now, step, inflight)
             before = now
             if self._seq() != self._first_seq:
-                if self._changed is not None:
-                    self._changed()
+                if self._on_change is not None:
+                    self._on_change()
                 raise OSError("another medium is in the drive")
             # No burst of samples after a stall of the host.
             due = max(due, now.t - self.interval)
@@ -233,6 +233,6 @@ class Sampler:
         self._next += 1
         with self._lock:
             self._pending.append(sample)
-            before_step, moved = self._moved
-            moved = moved if before_step == step else 0
-            self._moved = (step, moved + sample.read_bytes + sample.write_bytes)
+            before_step, byte_count = self._step_bytes
+            byte_count = byte_count if before_step == step else 0
+            self._step_bytes = (step, byte_count + sample.read_bytes + sample.write_bytes)

@@ -43,8 +43,8 @@ def do_verify(work: Work, step: Verify) -> StepOutcome:
     if not differences:
         return StepOutcome(detail={"compared": "equal"})
     tests = work.tests_of_set(step.set_name)
-    reported = work.filesets.not_copied
-    wrong = [item for item in differences if item.of_drive and item.path not in reported]
+    messages = work.filesets.not_copied
+    wrong = [item for item in differences if item.of_drive and item.path not in messages]
     if wrong:
         reason = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
         work.data_differs(

@@ -47,10 +47,10 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     raw = work.target.folder is None or step.span.whole_drive
     filename = work.drive.path if raw else str(_test_file(work))
     no_logs = fio.lacks(("log_window_value",)) if step.recording.series else None
-    logged = step
+    log_step = step
     if no_logs:
-        logged = replace(step, recording=replace(step.recording, series=False))
-    argv = fio.command(logged, filename, folder.path, raw=raw)
+        log_step = replace(step, recording=replace(step.recording, series=False))
+    argv = fio.command(log_step, filename, folder.path, raw=raw)
     if not step.recording.counted and work.target.folder:
         argv.append("--end_fsync=1")
     if step.span.whole_drive and work.target.folder:
@@ -158,10 +158,10 @@ def _fio_distrust(
 ) -> str | None:
     counters = detail["counters"]
     target = target_of(work, step)
-    cached = 0
+    cached_bytes = 0
     if target != "block":
         names = fio.files_of(step, str(_test_file(work)))
-        cached = page_cache.resident_bytes(Path(name) for name in names)
+        cached_bytes = page_cache.resident_bytes(Path(name) for name in names)
     for tool_bytes, device_bytes in (
         (totals.read_bytes, counters["read_bytes"]),
         (totals.write_bytes, counters["write_bytes"]),
@@ -171,7 +171,7 @@ def _fio_distrust(
                 target=target,
                 tool_bytes=tool_bytes,
                 device_bytes=int(device_bytes),
-                cached_bytes=min(cached, totals.bytes),
+                cached_bytes=min(cached_bytes, totals.bytes),
                 files=step.span.files,
             )
             if reason:

@@ -181,9 +181,9 @@ def _ended_badly(work: Work, step: int, reason: str) -> None:
             (work.record.number, step),
         ).fetchone()
     )
-    touched = row is None or row["phase"] != "begun" or row["password"] is not None
-    work.record.purge_ends(step, "interrupted" if touched else "closed", reason)
-    if not touched:
+    is_touched = row is None or row["phase"] != "begun" or row["password"] is not None
+    work.record.purge_ends(step, "interrupted" if is_touched else "closed", reason)
+    if not is_touched:
         return
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
     if leftover is not None:
@@ -207,9 +207,9 @@ def _figures(
 
     yield figure(PURGE, TIME, seconds, "s")
     for way in ("write", "read"):
-        moved = evidence.pop(f"{way}_speed", None)
-        if moved is not None:
-            yield figure(f"overwrite {way}", SPEED, moved, "MB/s")
+        speed = evidence.pop(f"{way}_speed", None)
+        if speed is not None:
+            yield figure(f"overwrite {way}", SPEED, speed, "MB/s")
 
 
 def _version(name: str) -> str:
@@ -368,9 +368,9 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     ask = _ask(work)
     password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
     now = ask.security()
-    resumes = leftover is not None and leftover.password is not None and now.enabled
+    resumes = leftover is not None and leftover.password is not None and now.is_enabled
     reason = sanitize_methods.password_or_frozen(
-        now.enabled and not resumes, now.locked and not resumes, now.frozen
+        now.is_enabled and not resumes, now.is_locked and not resumes, now.is_frozen
     )
     if reason is not None:
         raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
@@ -386,7 +386,7 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         argv = sanitize_commands.ata(work.drive.path, act, password)
         result = _command(work, argv, None)
     after = ask.security()
-    if result.exit_code != 0 or after.enabled:
+    if result.exit_code != 0 or after.is_enabled:
         failure = (
             _failed(work, rung.title, result)
             if result.exit_code != 0
@@ -407,7 +407,7 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
     )
     result = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
     now = ask.security()
-    if result.exit_code != 0 or not now.enabled:
+    if result.exit_code != 0 or not now.is_enabled:
         failure = _failed(work, f"{rung.title}, setting its password", result)
         raise _without_password(work, ask, password, "begun", failure)
 
@@ -448,10 +448,10 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         done_bytes = offset + length
-    discarded = work.sampler.counters().discard_bytes - before
+    discarded_bytes = work.sampler.counters().discard_bytes - before
     return {
         "command": f"blkdiscard -f {path}",
-        "tool_output": f"the kernel sent discards for {size_text(discarded)} of "
+        "tool_output": f"the kernel sent discards for {size_text(discarded_bytes)} of "
         f"{size_text(capacity)}",
     }
 
@@ -473,13 +473,17 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         before, began = work.sampler.counters(), time.monotonic()
         _moved(work, rung, first, capacity, reads=way == "read")
         seconds = time.monotonic() - began
-        counted = int(work.sampler.counters().since(before)[f"{way}_bytes"])
-        moved = capacity - first
-        reason = distrust(target="block", tool_bytes=moved, device_bytes=counted) if moved else None
+        counted_bytes = int(work.sampler.counters().since(before)[f"{way}_bytes"])
+        byte_count = capacity - first
+        reason = (
+            distrust(target="block", tool_bytes=byte_count, device_bytes=counted_bytes)
+            if byte_count
+            else None
+        )
         if reason is not None:
             raise Inconclusive(f"{rung.title}: {way}: {reason}")
-        if moved:
-            evidence[f"{way}_speed"] = megabytes_per_second(moved, seconds)
+        if byte_count:
+            evidence[f"{way}_speed"] = megabytes_per_second(byte_count, seconds)
     past = f"; {size_text(begin)} of it in an earlier run" if begin else ""
     evidence["tool_output"] = f"all {size_text(capacity)} written{past}, all read back and equal"
     return evidence

@@ -63,7 +63,7 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
         reason=text if hits else None,
         detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
-    work.read_back(text, proved=not hits)
+    work.read_back(text, is_proved=not hits)
     if hits and step.required:
         work.record.figures([figure])
         raise Inconclusive(f"the purge is not proved: {text}")

@@ -28,8 +28,8 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
         filesystem = prepare.find_filesystem(work.drive, run=work.tool)
         device, fs, fs_details = filesystem.path, filesystem.fs, asdict(filesystem)
     else:
-        prepared = prepare.make_filesystem(work.hold, step.fs, run=work.tool)
-        device, fs, fs_details = prepared.path, prepared.fs, asdict(prepared)
+        new_filesystem = prepare.make_filesystem(work.hold, step.fs, run=work.tool)
+        device, fs, fs_details = new_filesystem.path, new_filesystem.fs, asdict(new_filesystem)
     if step.fs == "keep":
         # The mount is the first write.
         work.hold.check_before_write()
@@ -37,18 +37,18 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
         work.hold.check_medium()
     # Before the mount, which a cancel may interrupt.
     work.cleanup.callback(_unmount, work)
-    mounted = prepare.mount(device, fs, work.uuid, run=work.tool)
+    mount_point = prepare.mount(device, fs, work.uuid, run=work.tool)
     work.target.name = f"file on {fs}"
-    work.target.folder = prepare.new_folder(mounted, work.record.number, work.uuid)
+    work.target.folder = prepare.new_folder(mount_point, work.record.number, work.uuid)
     work.cleanup.callback(_remove_folder, work)
-    work.conditions.filled = _filled(mounted)
+    work.conditions.filled = _filled(mount_point)
     work.conditions.extra["filesystem"] = fs_details
     return StepOutcome(detail={"target": work.target.name, "filesystem": fs_details})
 
 
-def _filled(mounted: Path) -> Fact:
+def _filled(mount_point: Path) -> Fact:
     """How full the filesystem was before the run wrote to it."""
-    stats = os.statvfs(mounted)
+    stats = os.statvfs(mount_point)
     share = 100 * (stats.f_blocks - stats.f_bfree) / max(1, stats.f_blocks)
     return Fact(round(share, 1), "%", "statfs")
 
@@ -81,9 +81,9 @@ def _remove_folder(work: Work) -> None:
 def do_empty(work: Work, step: Empty) -> StepOutcome:
     """Empty the run's folder on the drive and flush it, so that the copy skips no files."""
     assert work.target.folder is not None
-    removed = empty_folder(work.target.folder)
+    removals = empty_folder(work.target.folder)
     work.filesets.not_copied.clear()
-    return StepOutcome(detail={"removed_files": removed.files, "removed_bytes": removed.bytes})
+    return StepOutcome(detail={"removed_files": removals.files, "removed_bytes": removals.bytes})
 
 
 def settle(folder: Path) -> None:

@@ -39,8 +39,8 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
         lanes: dict[str, str] = importlib.import_module(f"{__package__}.{Path(file).stem}").LANES
-        named = re.search(r"BS[A-Z]+\d+", test)
-        return named[0] if named else lanes[test.partition("[")[0]]
+        match = re.search(r"BS[A-Z]+\d+", test)
+        return match[0] if match else lanes[test.partition("[")[0]]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:

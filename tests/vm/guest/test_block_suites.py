@@ -82,9 +82,9 @@ class Ran:
 
     def fio_steps(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """(as planned, what was recorded) of each fio process, in order."""
-        planned = {step["name"]: step for step in self.document["plan"]["steps"]}
+        step_plan = {step["name"]: step for step in self.document["plan"]["steps"]}
         return [
-            (planned[step["name"]], step["detail"])
+            (step_plan[step["name"]], step["detail"])
             for step in self.document["steps"]
             if step["kind"] == "fio" and step["state"] == "done"
         ]
@@ -119,30 +119,45 @@ def assert_steps_did_what_they_said(run: Ran, *, raw: bool) -> None:
     """Each fio process: the plan's bytes where it moves a size, and the drive's counters agree.
 
     Only rounds that their suite may end early may be missing, and those with a reason."""
-    planned = {s["name"]: s for s in run.document["plan"]["steps"] if s["kind"] == "fio"}
-    recorded = [(s["name"], s["state"]) for s in run.document["steps"] if s["kind"] == "fio"]
-    assert [name for name, _ in recorded] == list(planned)
-    assert {state for _, state in recorded} <= {"done", "skipped"}
+    step_plan = {s["name"]: s for s in run.document["plan"]["steps"] if s["kind"] == "fio"}
+    step_states = [(s["name"], s["state"]) for s in run.document["steps"] if s["kind"] == "fio"]
+    assert [name for name, _ in step_states] == list(step_plan)
+    assert {state for _, state in step_states} <= {"done", "skipped"}
     skips = run.left_out()
-    assert all(planned[name]["round"] and reason for name, reason in skips.items()), skips
+    assert all(step_plan[name]["round"] and reason for name, reason in skips.items()), skips
     for step, detail in run.fio_steps():
         totals, counters = detail["totals"], detail["counters"]
         name = step["name"]
         for side in ("read", "write"):
-            moved, counted = totals[f"{side}_bytes"], int(counters[f"{side}_bytes"])
+            moved_bytes, counted_bytes = totals[f"{side}_bytes"], int(counters[f"{side}_bytes"])
             planned_bytes = step["bytes_read" if side == "read" else "bytes_written"]
             if step["runtime"] is None:
-                assert moved == planned_bytes, (name, side, moved, planned_bytes)
+                assert moved_bytes == planned_bytes, (name, side, moved_bytes, planned_bytes)
             else:
-                assert bool(moved) == bool(planned_bytes), (name, side, moved, planned_bytes)
-            if not moved:
+                assert bool(moved_bytes) == bool(planned_bytes), (
+                    name,
+                    side,
+                    moved_bytes,
+                    planned_bytes,
+                )
+            if not moved_bytes:
                 # A filesystem reads its own blocks when it writes; nobody else has a raw drive.
-                assert counted <= (0 if raw else KNOWING), (name, side, counted)
+                assert counted_bytes <= (0 if raw else KNOWING), (name, side, counted_bytes)
             elif raw or step["whole_drive"]:
-                assert abs(counted - moved) <= 0.005 * moved, (name, side, moved, counted)
+                assert abs(counted_bytes - moved_bytes) <= 0.005 * moved_bytes, (
+                    name,
+                    side,
+                    moved_bytes,
+                    counted_bytes,
+                )
             else:
-                most = 1.03 * moved + step["files"] * OWN_BLOCKS
-                assert moved <= counted <= most, (name, side, moved, counted)
+                most = 1.03 * moved_bytes + step["files"] * OWN_BLOCKS
+                assert moved_bytes <= counted_bytes <= most, (
+                    name,
+                    side,
+                    moved_bytes,
+                    counted_bytes,
+                )
         assert totals["ios"] * step["block"] == totals["read_bytes"] + totals["write_bytes"]
 
 
@@ -155,12 +170,12 @@ def assert_the_drive_was_given_that_and_no_more(run: Ran, queue: Path) -> None:
     assert run.sum("read_bytes") <= run.own_read_bytes <= run.sum("read_bytes") + KNOWING
     largest = int((queue / "max_sectors_kb").read_text()) * 1024
     least, most = {"read": 0, "write": 0}, {"read": 0, "write": 0}
-    for planned, detail in run.fio_steps():
+    for step_plan, detail in run.fio_steps():
         for side in least:
-            count = int(detail["totals"][f"{side}_bytes"]) // planned["block"]
+            count = int(detail["totals"][f"{side}_bytes"]) // step_plan["block"]
             least[side] += count
             # A request may also be split at a page that does not fit in its list.
-            most[side] += 2 * count * -(-planned["block"] // largest)
+            most[side] += 2 * count * -(-step_plan["block"] // largest)
     before, after = run.before, run.after
     wrote = after.writes + after.writes_joined - before.writes - before.writes_joined
     wrote -= sum(mark["samples"] for mark in marks)
@@ -226,17 +241,17 @@ def test_a_raw_drive_is_given_what_the_plan_says(
     bench: Bench, name_of: Callable[[str], str], short: Short
 ) -> None:
     run = ran(bench, lambda: name_of(short.serial), short.serial, short.suite, *short.argv)
-    assert tuple(planned["name"] for planned, _ in run.fio_steps()) == short.named
+    assert tuple(step_plan["name"] for step_plan, _ in run.fio_steps()) == short.named
     assert_steps_did_what_they_said(run, raw=True)
     queue = Path(f"/sys/block/{name_of(short.serial)}/queue")
     assert_the_drive_was_given_that_and_no_more(run, queue)
-    counted = {item["name"]: item for item in run.document["results"] if item["pass"] == 1}
-    for planned, detail in run.fio_steps():
-        if not planned["counted"]:
+    counted_bytes = {item["name"]: item for item in run.document["results"] if item["pass"] == 1}
+    for step_plan, detail in run.fio_steps():
+        if not step_plan["counted"]:
             continue
-        figure = counted[planned["test"]]
+        figure = counted_bytes[step_plan["test"]]
         assert figure["target"] == "block"
-        if planned["pass_no"] == 1:
+        if step_plan["pass_no"] == 1:
             speed = sum(detail["totals"][f"{side}_bytes"] for side in ("read", "write"))
             speed /= detail["totals"]["seconds"] * 1e6
             assert figure["value"] == pytest.approx(speed, rel=1e-6)
@@ -250,11 +265,11 @@ def test_random_tests_make_requests_of_their_own_size(
         bench, lambda: name_of("BSUAS0001"), "BSUAS0001", "sweep",
         *params(depths="1,4", time=1, only="read"),
     )  # fmt: skip
-    for planned, detail in run.fio_steps():
+    for step_plan, detail in run.fio_steps():
         counters = detail["counters"]
         assert counters["reads"] == pytest.approx(detail["totals"]["ios"], rel=0.005)
         assert counters["read_bytes"] == 4096 * counters["reads"]
-        assert planned["size"] > 0.99 * run.document["drive"]["identity"]["capacity"]
+        assert step_plan["size"] > 0.99 * run.document["drive"]["identity"]["capacity"]
     assert run.document["plan"]["destroys"] is False
     assert run.bytes_written == 0
 
@@ -293,7 +308,7 @@ def steady(five: list[float]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("test", "serial", "more", "fills", "cells", "most", "tracked"),
+    ("test", "serial", "more", "fills", "cells", "most", "tracked_test"),
     [
         ("throughput", "BSNVME0001", {**TWO, "rounds": 6}, 2, 2, 6, "SEQ1M 0:100 Q8T1"),
         ("latency", "BSSATA0001", {"rounds": 5}, 2, 3, 5, "RND4K 0:100 Q1T1 latency"),
@@ -311,7 +326,7 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
     fills: int,
     cells: int,
     most: int,
-    tracked: str,
+    tracked_test: str,
 ) -> None:
     run = ran(bench, lambda: name_of(serial), serial, "pts", *params(test=test, **PTS, **more))
     document = run.document
@@ -321,20 +336,22 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
     # The drive was purged where it can be, and each fill is the whole of the range that is tested.
     state = "as found, not purged" if serial == "BSBOT0001" else "purged by "
     assert document["conditions"]["state"].startswith(state)
-    filled = [d["counters"]["write_bytes"] for p, d in run.fio_steps() if p["runtime"] is None]
-    assert filled == [32 * MIB] * fills
+    fill_bytes = [d["counters"]["write_bytes"] for p, d in run.fio_steps() if p["runtime"] is None]
+    assert fill_bytes == [32 * MIB] * fills
     # As many rounds as the rule requires for these results; this test applies the rule on its own.
-    rounds = [planned["round"] for planned, _ in run.fio_steps() if planned["round"]]
+    rounds = [step_plan["round"] for step_plan, _ in run.fio_steps() if step_plan["round"]]
     single = by_pass(document)
-    values = [single[f"reduced {tracked}", number]["value"] for number in range(1, max(rounds) + 1)]
+    values = [
+        single[f"reduced {tracked_test}", number]["value"] for number in range(1, max(rounds) + 1)
+    ]
     round_count = next((n for n in range(5, most) if steady(values[n - 5 : n])), most)
     assert rounds == [number for number in range(1, round_count + 1) for _ in range(cells)], values
     assert len(run.left_out()) == (most - round_count) * cells
     assert set(run.left_out().values()) <= {f"steady state after round {round_count}"}
-    reached = steady(values[-5:])
+    is_steady = steady(values[-5:])
     (verdict,) = document["result"]["verdicts"]
-    assert verdict["state"] == ("reached" if reached else "not reached")
-    overall = single[f"reduced {tracked}", None]
+    assert verdict["state"] == ("reached" if is_steady else "not reached")
+    overall = single[f"reduced {tracked_test}", None]
     assert "PTS-like, reduced: not SNIA-conformant" in overall["reason"]
     assert overall["value"] == pytest.approx(sum(values[-5:]) / 5, rel=1e-6)
     if test == "iops":
@@ -344,13 +361,13 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
         assert matrix["rows"][2][3] == f"{overall['value']:.0f}"
         assert all(float(cell) > 0 for row in matrix["rows"] for cell in row[1:])
     # Reads and writes of a mix stand in the proportion that the plan names.
-    for planned, detail in run.fio_steps():
+    for step_plan, detail in run.fio_steps():
         # Of few requests chance makes another one.
-        if planned["mix"] is not None and detail["totals"]["ios"] >= 200:
+        if step_plan["mix"] is not None and detail["totals"]["ios"] >= 200:
             share = detail["counters"]["read_bytes"] / (
                 detail["counters"]["read_bytes"] + detail["counters"]["write_bytes"]
             )
-            assert share == pytest.approx(planned["mix"] / 100, abs=0.15)
+            assert share == pytest.approx(step_plan["mix"] / 100, abs=0.15)
 
 
 def test_pts_saturation_shows_what_was_written_to_the_drive(
@@ -458,7 +475,7 @@ def assert_512_bytes_are_skipped(run: Ran) -> None:
     assert by_test["4 KiB write"][0] == by_test["4 KiB read"][0] == "valid"
     steps = {step["name"]: step["state"] for step in document["steps"]}
     assert steps["512 B write"] == steps["512 B read"] == "skipped"
-    names = [planned["name"] for planned, _ in run.fio_steps()]
+    names = [step_plan["name"] for step_plan, _ in run.fio_steps()]
     assert names == ["lay out the test area", "4 KiB write", "4 KiB read"]
 
 
@@ -494,8 +511,8 @@ def test_a_512e_drives_512_byte_writes_are_flagged(bench: Bench, target: str) ->
     assert document["drive"]["physical_sector"]["value"] == 4096
     by_test = states(document)
     assert {state for state, _ in by_test.values()} == {"valid"}
-    flagged = {name for name, (_, reason) in by_test.items() if "read-modify-write" in reason}
-    assert flagged == {"512 B write"}
+    flagged_tests = {name for name, (_, reason) in by_test.items() if "read-modify-write" in reason}
+    assert flagged_tests == {"512 B write"}
     assert "physical blocks of 4 KiB" in by_test["512 B write"][1]
     notes = [note for note in document["plan"]["notes"] if "read-modify-write" in note]
     assert len(notes) == 1

@@ -153,14 +153,14 @@ def test_ram_cycle_is_direct(drive: tuple[str, str, Path], target: Path, small: 
         ram.build()
         before = count_written_bytes(drive[2])
         report = copy_tree(ram, target)
-        moved = count_written_bytes(drive[2]) - before
+        byte_count = count_written_bytes(drive[2]) - before
         assert report.errors == {} and report.bytes == small.bytes
         assert report.filesystem == drive[0]
         assert report.fallback_bytes == 0
         assert report.buffered_bytes() <= 0.01 * report.bytes
         assert report.tail_bytes <= 4095 * small.count
         # Every byte once, and no more than the filesystem's own on top.
-        assert report.bytes <= moved <= 1.03 * report.bytes + 65536 * small.count
+        assert report.bytes <= byte_count <= 1.03 * report.bytes + 65536 * small.count
         remount(drive)
         ram.delete_tree()
         back = copy_tree(target, ram.tree)

@@ -116,9 +116,9 @@ def test_selectors_by_link_port_and_partition() -> None:
     )
     for selector in (str(link), uas.path, uas.identity.port, "port:2-1:0"):
         assert discover.resolve(selector, drives).code == "BSUAS0001", selector
-    mounted = next(d for d in drives if d.code == "BSPCEXT4")
-    with pytest.raises(BadInput, match=f"is a partition: name its drive, {mounted.path}"):
-        discover.resolve(f"{mounted.path}1", drives)
+    mounted_drive = next(d for d in drives if d.code == "BSPCEXT4")
+    with pytest.raises(BadInput, match=f"is a partition: name its drive, {mounted_drive.path}"):
+        discover.resolve(f"{mounted_drive.path}1", drives)
 
 
 def test_plug_and_unplug_are_seen_as_they_happen() -> None:

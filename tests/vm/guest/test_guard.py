@@ -136,45 +136,45 @@ def test_every_filesystem_is_made_and_mounted_by_the_kernel(serial: str, fs: str
     with hold(drive(serial), erase=serial, destructive=True) as drive_hold:
         filesystem = prepare.make_filesystem(drive_hold, fs)
         assert filesystem.start == 1 << 20
-        mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
+        mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
         try:
             rows = Path("/proc/self/mountinfo").read_text().splitlines()
             row = next(row for row in rows if RUN in row)
             assert row.split(" - ")[1].split()[0] == drivers[fs]
             drive_hold.check_before_write(mounted_by_bench=True)
-            folder = prepare.new_folder(mounted, 1, RUN)
+            folder = prepare.new_folder(mount_point, 1, RUN)
             (folder / name).write_bytes(b"x" * 5000)
         finally:
-            assert prepare.unmount(mounted) is None
-        mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
+            assert prepare.unmount(mount_point) is None
+        mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
         try:
-            assert [path.name for path in (mounted / "benchstick-1").iterdir()] == [name]
+            assert [path.name for path in (mount_point / "benchstick-1").iterdir()] == [name]
         finally:
-            prepare.unmount(mounted)
+            prepare.unmount(mount_point)
         assert prepare.find_filesystem(drive_hold.drive).fs == filesystem.fs
 
 
 def test_keep_leaves_a_users_files_alone() -> None:
     with hold(drive("BSUAS0001"), erase="BSUAS0001", destructive=True) as drive_hold:
         filesystem = prepare.make_filesystem(drive_hold, "exfat")
-    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
+    mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
     for number in range(20):
-        (mounted / f"photo {number}.jpg").write_bytes(bytes([number]) * 100_000)
-    prepare.unmount(mounted)
+        (mount_point / f"photo {number}.jpg").write_bytes(bytes([number]) * 100_000)
+    prepare.unmount(mount_point)
     with hold(drive("BSUAS0001"), destructive=False) as drive_hold:
         existing_fs = prepare.find_filesystem(drive_hold.drive)
-        mounted = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
-        before = _files(mounted)
-        folder = prepare.new_folder(mounted, 5, RUN)
+        mount_point = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
+        before = _files(mount_point)
+        folder = prepare.new_folder(mount_point, 5, RUN)
         (folder / "test").write_bytes(b"y" * 1_000_000)
         with pytest.raises(Refused, match="benchstick-5 exists"):
-            prepare.new_folder(mounted, 5, RUN)
+            prepare.new_folder(mount_point, 5, RUN)
         (folder / "test").unlink()
         folder.rmdir()
-        prepare.unmount(mounted)
-        mounted = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
-        assert _files(mounted) == before
-        prepare.unmount(mounted)
+        prepare.unmount(mount_point)
+        mount_point = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
+        assert _files(mount_point) == before
+        prepare.unmount(mount_point)
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -42,8 +42,8 @@ def plugged(serial: str) -> Drive:
     disk = drive(serial)
     assert disk.diskseq is not None
     others = [name for name in disk_names(Tree()) if name != disk.name]
-    scanned = discover.scan(hotplugs={disk.diskseq}, skip_queries=others)
-    return next(one for one in scanned if one.name == disk.name)
+    drives = discover.scan(hotplugs={disk.diskseq}, skip_queries=others)
+    return next(one for one in drives if one.name == disk.name)
 
 
 def let_go(disk: Drive, *, power_off: bool) -> None:

@@ -198,14 +198,13 @@ def slow_format(bench: Bench, tmp_path: Path) -> Iterator[Path]:
     """QEMU formats at once: `nvme format` takes three seconds longer here. The file that is there
     as soon as the drive is formatted."""
     real = shutil.which("nvme", path=search_path())
-    formatted, tool = tmp_path / "formatted", tmp_path / "nvme"
+    marker, tool = tmp_path / "formatted", tmp_path / "nvme"
     tool.write_text(
-        f'#!/bin/sh\n{real} "$@" || exit\n'
-        f'if [ "$1" = format ]; then touch {formatted}; sleep 3; fi\n'
+        f'#!/bin/sh\n{real} "$@" || exit\nif [ "$1" = format ]; then touch {marker}; sleep 3; fi\n'
     )
     tool.chmod(0o755)
     bench.use_tools(tmp_path, search_path())
-    yield formatted
+    yield marker
     bench.use_tools()
 
 

@@ -157,9 +157,9 @@ def test_keep_leaves_a_users_files_as_they_were(
     (tmp_path / "Photos").mkdir()
     for number in range(20):
         (tmp_path / "Photos" / f"p{number}.jpg").write_bytes(bytes([number]) * 100_001)
-    mounted = bench.run("run", "cdm", "--drive", "BSUAS0001", *CDM)
-    assert mounted.returncode == 3
-    assert str(tmp_path) in mounted.stderr
+    result = bench.run("run", "cdm", "--drive", "BSUAS0001", *CDM)
+    assert result.returncode == 3
+    assert str(tmp_path) in result.stderr
     sh("umount", str(tmp_path))
     document = bench.json("run", "cdm", "--drive", "BSUAS0001", *CDM, "--param", "profile=demo")
     assert document["plan"]["destroys"] is False

@@ -4,7 +4,7 @@
 import uPlot from "../vendor/uPlot.esm.js";
 import { byKeyboard } from "./keys.js";
 
-const SHOWN = {
+const QUANTITIES = {
   mbps: { label: "MB/s", read: (s) => s.read_bytes / s.dt / 1e6, write: (s) => s.write_bytes / s.dt / 1e6 },
   iops: { label: "IOPS", read: (s) => s.reads / s.dt, write: (s) => s.writes / s.dt },
   inflight: { label: "requests in flight", read: (s) => s.inflight, write: () => null },
@@ -27,12 +27,12 @@ export const plain = (v) => (v == null ? "" : v >= 10000 ? Math.round(v).toLocal
 export const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 export class SessionChart {
-  // `timed`: indexes of the steps that yield results; elsewhere a second without I/O is a gap.
+  // `timedSteps`: indexes of the steps that yield results; elsewhere a second without I/O is a gap.
   // `passes`: for each pass of a file set the index of its first step, the set, the pass, and its
   // start time, null before it starts.
-  constructor(box, timed, passes, outputs) {
+  constructor(box, timedSteps, passes, outputs) {
     this.box = box;
-    this.timed = timed;
+    this.timedSteps = timedSteps;
     this.passes = passes.map(([step, set, number, t]) => ({ step, set, number, t }));
     this.outputs = outputs;
     this.samples = [];
@@ -48,17 +48,17 @@ export class SessionChart {
     }
   }
 
-  // `more`: further samples follow; the chart is drawn after the last ones.
-  add(samples, temperatures, more) {
+  // `hasMore`: further samples follow; the chart is drawn after the last ones.
+  add(samples, temperatures, hasMore) {
     this.samples.push(...samples);
     this.temperatures = temperatures.filter((item) => item.celsius !== null);
-    if (!more) this.draw(false);
+    if (!hasMore) this.draw(false);
   }
 
   // The steps that started since the last call.
   mark(steps) {
     for (const step of steps) {
-      const pass = this.passes.find((one) => one.step === step.step_index);
+      const pass = this.passes.find((item) => item.step === step.step_index);
       if (pass) pass.t = step.t_start;
     }
   }
@@ -69,18 +69,18 @@ export class SessionChart {
   }
 
   data() {
-    const { read, write } = SHOWN[this.show];
-    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step_index) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
-    const values = [side(read, this.show === "inflight" ? "inflight" : "read_bytes"), side(write, "write_bytes")];
+    const { read, write } = QUANTITIES[this.show];
+    const reader = (value, counter) => (s) => (s.dt && (s[counter] || (this.timedSteps.has(s.step_index) && !s.read_bytes && !s.write_bytes)) ? value(s) : null);
+    const values = [reader(read, this.show === "inflight" ? "inflight" : "read_bytes"), reader(write, "write_bytes")];
     const rows = [];
-    let last = { t: -Infinity, shown: [null, null] };
+    let last = { t: -Infinity, row: [null, null] };
     for (const s of this.samples) {
-      const shown = values.map((of) => of(s));
+      const row = values.map((read) => read(s));
       // A sample covers the second before it: a single one is a line of that length, not a dot.
-      const starts = shown.map((v, side) => (v !== null && last.shown[side] === null ? v : undefined));
+      const starts = row.map((v, index) => (v !== null && last.row[index] === null ? v : undefined));
       if (starts.some((v) => v !== undefined)) rows.push([Math.max(s.t - s.dt, last.t + 0.01), ...starts, null]);
-      rows.push([s.t, ...shown, null]);
-      last = { t: s.t, shown };
+      rows.push([s.t, ...row, null]);
+      last = { t: s.t, row };
     }
     for (const item of this.temperatures) rows.push([item.t, undefined, undefined, item.celsius]);
     rows.sort((a, b) => a[0] - b[0]);
@@ -88,11 +88,11 @@ export class SessionChart {
     return [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
   }
 
-  draw(fromScratch) {
+  draw(isNew) {
     const data = this.data();
     // New samples do not change the zoom.
-    const zoom = this.plot && this.zoomed() ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
-    if (fromScratch && this.plot) {
+    const zoom = this.plot && this.isZoomed() ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
+    if (isNew && this.plot) {
       this.plot.destroy();
       this.plot = null;
     }
@@ -113,7 +113,7 @@ export class SessionChart {
     return `from ${clock(min)} to ${clock(max)}`;
   }
 
-  zoomed() {
+  isZoomed() {
     const { min, max } = this.plot.scales.x;
     const [low, high] = this.ends();
     return min > low + 1e-6 || max < high - 1e-6;
@@ -129,18 +129,18 @@ export class SessionChart {
   }
 
   describe() {
-    const { label } = SHOWN[this.show];
+    const { label } = QUANTITIES[this.show];
     const names = this.show === "inflight" ? [["read", "", label]] : [["read", "read", label], ["write", "write", label]];
     const values = [...names, ["temp", "temperature", ""]]
       .map(([part, name, unit]) => [name, this.outputs[part].textContent, unit])
       .filter(([, text]) => text !== "");
-    return `${this.outputs.time.textContent}: ${values.map((one) => one.join(" ").trim()).join(", ")}`;
+    return `${this.outputs.time.textContent}: ${values.map((parts) => parts.join(" ").trim()).join(", ")}`;
   }
 
   // A line at the start of each pass, with its number; the set's name above its first pass.
   place(plot) {
-    this.whole.hidden = !this.zoomed();
-    for (const old of plot.over.querySelectorAll(".pass")) old.remove();
+    this.whole.hidden = !this.isZoomed();
+    for (const mark of plot.over.querySelectorAll(".pass")) mark.remove();
     const { min, max } = plot.scales.x;
     const ends = [-Infinity, -Infinity];
     let set = null;
@@ -177,7 +177,7 @@ export class SessionChart {
     const dim = colour("--dim"), line = colour("--line");
     const font = '12px system-ui, "DejaVu Sans", sans-serif';
     const axis = { stroke: dim, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 } };
-    const narrow = this.box.clientWidth < 600;
+    const isNarrow = this.box.clientWidth < 600;
     return {
       width: widthOf(this.box),
       height: this.height(),
@@ -190,8 +190,8 @@ export class SessionChart {
       },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map(clock), incrs: TICKS, space: 70, size: 32 },
-        { ...axis, values: (_, ticks) => ticks.map((v) => plain(v).replace(/\.0$/, "")), size: narrow ? 46 : 58, label: narrow ? undefined : SHOWN[this.show].label, labelSize: 18, labelFont: font },
-        { ...axis, scale: "temp", side: 1, grid: { show: false }, size: narrow ? 50 : 54, values: (_, ticks) => ticks.map((v) => `${v} °C`), show: this.temperatures.length > 0 },
+        { ...axis, values: (_, ticks) => ticks.map((v) => plain(v).replace(/\.0$/, "")), size: isNarrow ? 46 : 58, label: isNarrow ? undefined : QUANTITIES[this.show].label, labelSize: 18, labelFont: font },
+        { ...axis, scale: "temp", side: 1, grid: { show: false }, size: isNarrow ? 50 : 54, values: (_, ticks) => ticks.map((v) => `${v} °C`), show: this.temperatures.length > 0 },
       ],
       series: [
         {},
@@ -206,8 +206,8 @@ export class SessionChart {
 
   // The values under the pointer, next to the legend.
   showValues(plot) {
-    const at = plot.cursor.idx;
-    const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
+    const index = plot.cursor.idx;
+    const [t, read, write, temp] = index == null ? [null, null, null, null] : plot.data.map((column) => column[index]);
     this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
     this.outputs.read.textContent = plain(read);
     this.outputs.write.textContent = plain(write);

@@ -6,14 +6,14 @@ const switches = document.getElementById("switches");
 switches.hidden = false;
 for (const button of switches.querySelectorAll("button")) {
   button.addEventListener("click", () => {
-    const on = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(on));
+    const isOn = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(isOn));
     for (const box of document.querySelectorAll("#charts [data-runs]")) {
-      box.dataset.runs.split(" ").forEach((run, n) => {
-        if (run === button.dataset.run) box.lines.switch(n, on);
+      box.dataset.runs.split(" ").forEach((run, index) => {
+        if (run === button.dataset.run) box.lines.switch(index, isOn);
       });
-      box.lines.switchMarks(button.dataset.run, on);
+      box.lines.switchMarks(button.dataset.run, isOn);
     }
-    for (const item of document.querySelectorAll(`#charts .legend [data-run="${button.dataset.run}"]`)) item.classList.toggle("off", !on);
+    for (const item of document.querySelectorAll(`#charts .legend [data-run="${button.dataset.run}"]`)) item.classList.toggle("off", !isOn);
   });
 }

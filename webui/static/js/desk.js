@@ -1,7 +1,7 @@
 // The desk shows the current state of the slots and scans. The server writes the cards of the slots;
 // this replaces the old cards with the new ones.
 
-import { ask, fresh, errorText, poll } from "./poll.js";
+import { fetchJson, fetchPage, errorText, poll } from "./poll.js";
 
 const EVERY = 1000;
 const ticket = document.getElementById("ticket");
@@ -19,11 +19,11 @@ const stateOf = (slot) => ["state", "code", "verdict_number", "run", "message", 
 const wordOf = (card) => card.querySelector('[data-part="word"]').textContent.trim();
 
 // The focused link or button, to focus it again in the new card.
-function focused() {
-  const at = document.activeElement;
-  if (!box.contains(at)) return () => {};
-  const name = at.closest("[data-slot]")?.dataset.slot;
-  const part = at.dataset.part;
+function rememberFocus() {
+  const element = document.activeElement;
+  if (!box.contains(element)) return () => {};
+  const name = element.closest("[data-slot]")?.dataset.slot;
+  const part = element.dataset.part;
   return () => {
     const card = cards(box).find((item) => item.dataset.slot === name);
     (card?.querySelector(`[data-part="${part}"]`) ?? box).focus();
@@ -31,26 +31,26 @@ function focused() {
 }
 
 async function update() {
-  const { answer, page } = await fresh("/desk");
+  const { answer, page } = await fetchPage("/desk");
   const next = page.getElementById("slots");
   // Signed out, or an error: what is shown stays.
   if (!answer.ok || !next) throw Object.assign(new Error("no slots"), { status: answer.redirected ? 401 : answer.status });
-  const before = new Map(cards(box).map((card) => [card.dataset.slot, card.dataset.state]));
-  const back = focused();
+  const oldStates = new Map(cards(box).map((card) => [card.dataset.slot, card.dataset.state]));
+  const restoreFocus = rememberFocus();
   box.replaceChildren(...next.childNodes);
-  back();
-  const changed = cards(box).filter((card) => before.get(card.dataset.slot) !== card.dataset.state);
-  document.getElementById("slot-news").textContent = changed
+  restoreFocus();
+  const changedCards = cards(box).filter((card) => oldStates.get(card.dataset.slot) !== card.dataset.state);
+  document.getElementById("slot-news").textContent = changedCards
     .map((card) => `${card.dataset.slot}: ${wordOf(card)}.`).join(" ");
 }
 
 function showSlots(slots) {
-  const shown = cards(box);
-  const same = shown.length === slots.length
-    && shown.every((card, at) => card.dataset.slot === slots[at].name && card.dataset.state === stateOf(slots[at]));
-  if (!same) return update();
-  for (const [at, slot] of slots.entries()) {
-    if (slot.countdown_seconds !== null) shown[at].querySelector('[data-part="left"]').textContent = slot.countdown_seconds;
+  const shownCards = cards(box);
+  const isSame = shownCards.length === slots.length
+    && shownCards.every((card, index) => card.dataset.slot === slots[index].name && card.dataset.state === stateOf(slots[index]));
+  if (!isSame) return update();
+  for (const [index, slot] of slots.entries()) {
+    if (slot.countdown_seconds !== null) shownCards[index].querySelector('[data-part="left"]').textContent = slot.countdown_seconds;
   }
   return null;
 }
@@ -65,9 +65,9 @@ async function refusal(form) {
   });
   const request = await answer.json();
   if (!answer.ok) return request.error.message;
-  for (let tries = 0; tries < 20; tries += 1) {
-    await new Promise((done) => { setTimeout(done, 300); });
-    const state = await ask(request.href);
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    await new Promise((resolve) => { setTimeout(resolve, 300); });
+    const state = await fetchJson(request.href);
     if (state.state === "done") return null;
     if (state.state === "refused") return state.error.message;
   }
@@ -90,22 +90,22 @@ async function send(event) {
   problem.textContent = reason ?? "";
 }
 
-const silent = document.getElementById("silent");
+const connectionNote = document.getElementById("silent");
 
-async function look() {
-  const desk = await ask(ticket.dataset.url);
+async function showDesk() {
+  const desk = await fetchJson(ticket.dataset.url);
   showTicket(desk);
   if (box) {
-    silent.hidden = true;
+    connectionNote.hidden = true;
     await showSlots(desk.slots);
   }
   return EVERY;
 }
 
 box?.addEventListener("submit", send);
-document.addEventListener("scanned", () => setTimeout(() => look().catch(() => {}), 700));
-poll(look, (error) => {
-  if (!silent) return;
-  silent.hidden = false;
-  silent.textContent = `This page may be out of date: ${errorText(error)}.`;
+document.addEventListener("scanned", () => setTimeout(() => showDesk().catch(() => {}), 700));
+poll(showDesk, (error) => {
+  if (!connectionNote) return;
+  connectionNote.hidden = false;
+  connectionNote.textContent = `This page may be out of date: ${errorText(error)}.`;
 });

@@ -11,10 +11,10 @@ export function byKeyboard(box, chart) {
   box.setAttribute("role", "application");
   box.setAttribute("aria-roledescription", "chart");
   box.setAttribute("aria-label", `${box.getAttribute("aria-label")}. ${HINT}`);
-  const live = document.createElement("div");
-  live.className = "sr";
-  live.setAttribute("aria-live", "polite");
-  box.parentElement.append(live);
+  const liveRegion = document.createElement("div");
+  liveRegion.className = "sr";
+  liveRegion.setAttribute("aria-live", "polite");
+  box.parentElement.append(liveRegion);
   let row = -1;
 
   const rows = () => chart.plot.data[0];
@@ -32,41 +32,41 @@ export function byKeyboard(box, chart) {
   }
 
   // After uPlot has drawn: it draws in a separate microtask.
-  const later = (act) => queueMicrotask(act);
+  const runLater = (action) => queueMicrotask(action);
 
   function move(step) {
     const x = rows(), last = x.length - 1;
     const { min, max } = chart.plot.scales.x;
-    if (row < 0 || row > last) row = step > 0 ? x.findIndex((at) => at >= min) - 1 : x.findLastIndex((at) => at <= max) + 1;
-    const way = Math.sign(step);
+    if (row < 0 || row > last) row = step > 0 ? x.findIndex((value) => value >= min) - 1 : x.findLastIndex((value) => value <= max) + 1;
+    const direction = Math.sign(step);
     let next = Math.min(last, Math.max(0, row + step));
-    while (next >= 0 && next <= last && !chart.shows(next)) next += way;
+    while (next >= 0 && next <= last && !chart.shows(next)) next += direction;
     if (next < 0 || next > last) return;
     row = next;
     const { plot } = chart;
-    const place = plot.valToPos(x[row], "x");
-    const off = place < 0 ? place - width() / 10 : place > width() ? place - 0.9 * width() : 0;
-    if (off) show(plot.posToVal(off, "x"), plot.posToVal(off + width(), "x"));
-    later(() => {
+    const position = plot.valToPos(x[row], "x");
+    const overshoot = position < 0 ? position - width() / 10 : position > width() ? position - 0.9 * width() : 0;
+    if (overshoot) show(plot.posToVal(overshoot, "x"), plot.posToVal(overshoot + width(), "x"));
+    runLater(() => {
       point();
-      live.textContent = chart.describe();
+      liveRegion.textContent = chart.describe();
     });
   }
 
   function zoom(factor) {
     const { plot } = chart, x = rows();
-    const at = row < 0 ? width() / 2 : Math.min(width(), Math.max(0, plot.valToPos(x[row], "x")));
-    const left = plot.posToVal(at - at * factor, "x"), right = plot.posToVal(at + (width() - at) * factor, "x");
+    const center = row < 0 ? width() / 2 : Math.min(width(), Math.max(0, plot.valToPos(x[row], "x")));
+    const left = plot.posToVal(center - center * factor, "x"), right = plot.posToVal(center + (width() - center) * factor, "x");
     // Do not zoom in to fewer than a few points.
-    if (factor < 1 && x.filter((one) => one >= left && one <= right).length < 4) return;
+    if (factor < 1 && x.filter((value) => value >= left && value <= right).length < 4) return;
     show(left, right);
-    later(() => {
+    runLater(() => {
       if (row >= 0) point();
-      live.textContent = chart.span();
+      liveRegion.textContent = chart.span();
     });
   }
 
-  const acts = {
+  const actions = {
     ArrowLeft: () => move(-1), ArrowRight: () => move(1),
     PageUp: () => move(-Math.ceil(rows().length / 10)), PageDown: () => move(Math.ceil(rows().length / 10)),
     Home: () => { row = -1; move(1); }, End: () => { row = -1; move(-1); },
@@ -76,17 +76,17 @@ export function byKeyboard(box, chart) {
 
   function reset() {
     chart.reset();
-    later(() => {
+    runLater(() => {
       if (row >= 0) point();
-      live.textContent = chart.span();
+      liveRegion.textContent = chart.span();
     });
   }
 
   box.addEventListener("keydown", (event) => {
-    const act = acts[event.key];
-    if (!act || event.ctrlKey || event.altKey || event.metaKey || !chart.plot) return;
+    const action = actions[event.key];
+    if (!action || event.ctrlKey || event.altKey || event.metaKey || !chart.plot) return;
     event.preventDefault();
-    act();
+    action();
   });
   // The keys continue from the last position of the pointer.
   box.addEventListener("pointermove", () => { row = chart.plot?.cursor.idx ?? row; });

@@ -10,22 +10,22 @@ const DASHES = [undefined, [8, 4], [2, 3]];
 const PALER = ["", "73", "b3"];
 const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 
-const trimmed = (v) => String(Number(v.toPrecision(4)));
-const bytes = (v) => (v >= 1 << 20 ? `${trimmed(v / (1 << 20))} MiB` : v >= 1024 ? `${trimmed(v / 1024)} KiB` : `${v} B`);
-const micros = (v) => (v >= 1e6 ? `${trimmed(v / 1e6)} s` : v >= 1000 ? `${trimmed(v / 1000)} ms` : `${trimmed(v)} µs`);
+const round4 = (v) => String(Number(v.toPrecision(4)));
+const formatBytes = (v) => (v >= 1 << 20 ? `${round4(v / (1 << 20))} MiB` : v >= 1024 ? `${round4(v / 1024)} KiB` : `${v} B`);
+const formatMicros = (v) => (v >= 1e6 ? `${round4(v / 1e6)} s` : v >= 1000 ? `${round4(v / 1000)} ms` : `${round4(v)} µs`);
 
 // An axis of the document: how its values are drawn (`factor`), formatted and named. The axis needs a
 // `label` only where its ticks have no unit.
-function shownAxis({ label, unit, scale }) {
-  const shown = { factor: 1, log: scale !== "linear", label: unit || label, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${plain(v)} ${unit}`.trim() };
-  if (unit === "B/s") return { ...shown, factor: 1e-6, label: "MB/s", format: (v) => `${plain(v)} MB/s` };
-  if (unit === "us") return { ...shown, label: "", tick: micros, format: micros };
-  if (unit === "B") return { ...shown, label: "", tick: bytes, format: bytes };
-  if (unit === "°C") return { ...shown, label: "", tick: (v) => `${v} °C`, format: (v) => `${v} °C` };
-  if (unit === "GB") return { ...shown, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${trimmed(v)} GB` };
-  if (unit === "%") return { ...shown, label: "", tick: (v) => `${trimmed(v)} %`, format: (v) => `${trimmed(v)} %` };
-  if (!unit) return { ...shown, tick: trimmed, format: (v) => `${label} ${trimmed(v)}` };
-  return shown;
+function describeAxis({ label, unit, scale }) {
+  const axis = { factor: 1, log: scale !== "linear", label: unit || label, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${plain(v)} ${unit}`.trim() };
+  if (unit === "B/s") return { ...axis, factor: 1e-6, label: "MB/s", format: (v) => `${plain(v)} MB/s` };
+  if (unit === "us") return { ...axis, label: "", tick: formatMicros, format: formatMicros };
+  if (unit === "B") return { ...axis, label: "", tick: formatBytes, format: formatBytes };
+  if (unit === "°C") return { ...axis, label: "", tick: (v) => `${v} °C`, format: (v) => `${v} °C` };
+  if (unit === "GB") return { ...axis, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${round4(v)} GB` };
+  if (unit === "%") return { ...axis, label: "", tick: (v) => `${round4(v)} %`, format: (v) => `${round4(v)} %` };
+  if (!unit) return { ...axis, tick: round4, format: (v) => `${label} ${round4(v)}` };
+  return axis;
 }
 
 // The ticks of a log axis: 1, 2 and 5 of each decade, or only the decades where these are too many.
@@ -47,27 +47,27 @@ function round125(value, side) {
   return side < 0 ? steps.findLast((step) => step <= value * 1.000001) : steps.find((step) => step >= value * 0.999999);
 }
 
-function doublings(low, high, most) {
+function doublings(low, high, maxCount) {
   const first = Math.ceil(Math.log2(low) - 1e-6), last = Math.floor(Math.log2(high) + 1e-6);
-  const each = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, most)));
+  const each = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, maxCount)));
   const ticks = [];
   for (let power = first; power <= last; power += each) ticks.push(2 ** power);
   return ticks;
 }
 
 class Lines {
-  constructor(box, shared) {
+  constructor(box, sharedLines) {
     this.box = box;
     this.chart = JSON.parse(box.dataset.lines);
-    this.lines = this.chart.series.map((item) => (typeof item === "string" ? shared.get(item) : item));
+    this.lines = this.chart.series.map((item) => (typeof item === "string" ? sharedLines.get(item) : item));
     this.looks = box.dataset.looks.split(" ");
     this.dashes = (box.dataset.dashes ?? "").split(" ").map(Number);
     // Lines, and marks of runs, that are switched off.
-    this.off = new Set();
-    this.runsOff = new Set();
-    this.x = shownAxis(this.chart.x);
-    this.y = shownAxis(this.chart.y);
-    this.y2 = this.chart.y2 && shownAxis(this.chart.y2);
+    this.hiddenLines = new Set();
+    this.hiddenRuns = new Set();
+    this.x = describeAxis(this.chart.x);
+    this.y = describeAxis(this.chart.y);
+    this.y2 = this.chart.y2 && describeAxis(this.chart.y2);
     if (this.chart.x.unit === "s") this.x = { ...this.x, label: "", ...this.seconds() };
     this.legend = box.nextElementSibling;
     this.whole = box.parentElement.querySelector("[data-whole]");
@@ -83,12 +83,12 @@ class Lines {
   }
 
   shows(row) {
-    return this.places.some(({ at }, n) => !this.off.has(n) && this.data[at][row] != null);
+    return this.places.some(({ column }, n) => !this.hiddenLines.has(n) && this.data[column][row] != null);
   }
 
   describe() {
-    const values = [...this.legend.querySelectorAll("span:not(.off):not(.at)")].filter((one) => one.querySelector("b").textContent !== "");
-    return `${this.legend.querySelector(".at").textContent}: ${values.map((one) => one.textContent.trim()).join(", ")}`;
+    const values = [...this.legend.querySelectorAll("span:not(.off):not(.at)")].filter((item) => item.querySelector("b").textContent !== "");
+    return `${this.legend.querySelector(".at").textContent}: ${values.map((item) => item.textContent.trim()).join(", ")}`;
   }
 
   span() {
@@ -114,20 +114,20 @@ class Lines {
     const rows = new Map();
     let width = 0;
     this.places = this.lines.map((line) => {
-      const at = width;
+      const first = width;
       const { factor } = this.axisOf(line);
-      const banded = Boolean(line.low && line.high);
+      const hasBand = Boolean(line.low && line.high);
       line.points.forEach(([x, y], n) => {
         if (x < from || x > to) return;
         if (!rows.has(x)) rows.set(x, []);
-        const values = banded ? [y, line.high[n], line.low[n]] : [y];
-        values.forEach((value, more) => (rows.get(x)[at + more] = value === null ? null : value * factor));
+        const values = hasBand ? [y, line.high[n], line.low[n]] : [y];
+        values.forEach((value, index) => (rows.get(x)[first + index] = value === null ? null : value * factor));
       });
-      width += banded ? 3 : 1;
-      return { at: at + 1, banded };
+      width += hasBand ? 3 : 1;
+      return { column: first + 1, hasBand };
     });
     const x = [...rows.keys()].sort((a, b) => a - b);
-    return [x, ...Array.from({ length: width }, (_, column) => x.map((at) => rows.get(at)[column]))];
+    return [x, ...Array.from({ length: width }, (_, column) => x.map((value) => rows.get(value)[column]))];
   }
 
   draw() {
@@ -137,16 +137,16 @@ class Lines {
   }
 
   // Line `n` on or off; the axis fits the lines that are on.
-  switch(n, on) {
-    if (on) this.off.delete(n);
-    else this.off.add(n);
-    const { at, banded } = this.places[n];
-    for (let more = 0; more < (banded ? 3 : 1); more += 1) this.plot.setSeries(at + more, { show: on });
+  switch(n, isOn) {
+    if (isOn) this.hiddenLines.delete(n);
+    else this.hiddenLines.add(n);
+    const { column, hasBand } = this.places[n];
+    for (let index = 0; index < (hasBand ? 3 : 1); index += 1) this.plot.setSeries(column + index, { show: isOn });
   }
 
-  switchMarks(run, on) {
-    if (on) this.runsOff.delete(run);
-    else this.runsOff.add(run);
+  switchMarks(run, isOn) {
+    if (isOn) this.hiddenRuns.delete(run);
+    else this.hiddenRuns.add(run);
     this.place(this.plot);
   }
 
@@ -188,15 +188,15 @@ class Lines {
   axes() {
     const line = colour("--line");
     const base = { stroke: colour("--dim"), font: FONT, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 } };
-    const named = (axis) => (axis.label ? { label: axis.label, labelSize: 18, labelFont: FONT } : {});
-    const ticks = (axis) => ({ values: (_, found) => found.map((v) => (v == null ? "" : axis.tick(v))) });
-    const x = { ...base, ...ticks(this.x), ...named(this.x), space: this.chart.x.unit === "s" ? 70 : 60, size: 32 };
-    if (this.x.log) Object.assign(x, { splits: (u, _, low, high) => doublings(low, high, u.bbox.width / devicePixelRatio / (this.chart.x.unit ? 58 : 36)), filter: (_, found) => found });
+    const labelOf = (axis) => (axis.label ? { label: axis.label, labelSize: 18, labelFont: FONT } : {});
+    const ticks = (axis) => ({ values: (_, splits) => splits.map((v) => (v == null ? "" : axis.tick(v))) });
+    const x = { ...base, ...ticks(this.x), ...labelOf(this.x), space: this.chart.x.unit === "s" ? 70 : 60, size: 32 };
+    if (this.x.log) Object.assign(x, { splits: (u, _, low, high) => doublings(low, high, u.bbox.width / devicePixelRatio / (this.chart.x.unit ? 58 : 36)), filter: (_, splits) => splits });
     else if (this.chart.x.unit === "s" && this.x.tick === clock) x.incrs = TICKS;
     // Without a unit the values are counts, e.g. rounds: only whole numbers.
-    else if (!this.chart.x.unit) x.incrs = TICKS.map((_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
-    const y = { ...base, ...ticks(this.y), ...named(this.y), size: (_, found) => 16 + 7 * Math.max(2, ...(found ?? []).map((text) => text.length)) };
-    if (this.y.log) Object.assign(y, { splits: (_, __, low, high) => decades(low, high), filter: (_, found) => found });
+    else if (!this.chart.x.unit) x.incrs = TICKS.map((_, index) => [1, 2, 5][index % 3] * 10 ** Math.floor(index / 3));
+    const y = { ...base, ...ticks(this.y), ...labelOf(this.y), size: (_, labels) => 16 + 7 * Math.max(2, ...(labels ?? []).map((text) => text.length)) };
+    if (this.y.log) Object.assign(y, { splits: (_, __, low, high) => decades(low, high), filter: (_, splits) => splits });
     const axes = [x, y];
     if (this.y2) axes.push({ ...base, ...ticks(this.y2), scale: "y2", side: 1, grid: { show: false }, size: 54 });
     return axes;
@@ -207,14 +207,14 @@ class Lines {
     this.lines.forEach((line, n) => {
       const stroke = colour(`--${this.looks[n]}`);
       const scale = line.on === "y2" && this.y2 ? "y2" : "y";
-      const show = !this.off.has(n);
-      const one = { label: line.name, scale, stroke, width: 1.6, spanGaps: false, show, dash: DASHES[this.dashes[n] % DASHES.length] };
-      if (scale === "y2") Object.assign(one, { width: 1, dash: [2, 4], points: { show: true, size: 7, fill: stroke } });
-      else if (this.chart.dots) Object.assign(one, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: `${stroke}${PALER[this.dashes[n] % PALER.length] ?? ""}` } });
+      const show = !this.hiddenLines.has(n);
+      const options = { label: line.name, scale, stroke, width: 1.6, spanGaps: false, show, dash: DASHES[this.dashes[n] % DASHES.length] };
+      if (scale === "y2") Object.assign(options, { width: 1, dash: [2, 4], points: { show: true, size: 7, fill: stroke } });
+      else if (this.chart.dots) Object.assign(options, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: `${stroke}${PALER[this.dashes[n] % PALER.length] ?? ""}` } });
       // Few points are single measurements; many are a record, drawn as a line.
-      else one.points = { show: !line.guide && line.points.length <= 64, size: 5, fill: stroke };
-      series.push(one);
-      if (this.places[n].banded) {
+      else options.points = { show: !line.guide && line.points.length <= 64, size: 5, fill: stroke };
+      series.push(options);
+      if (this.places[n].hasBand) {
         bands.push({ series: [series.length, series.length + 1], fill: `${stroke}38` });
         for (const end of ["highest", "lowest"]) series.push({ label: `${line.name}, ${end}`, scale, show, width: 0, stroke: "transparent", points: { show: false } });
       }
@@ -253,7 +253,7 @@ class Lines {
     const width = plot.over.clientWidth;
     const ends = [];
     for (const { element, label, x, above, run } of this.marks) {
-      element.hidden = this.runsOff.has(String(run)) || (above ? x >= max : x < min || x > max);
+      element.hidden = this.hiddenRuns.has(String(run)) || (above ? x >= max : x < min || x > max);
       if (element.hidden) continue;
       const left = Math.max(0, plot.valToPos(x, "x"));
       element.style.left = `${left}px`;
@@ -265,7 +265,7 @@ class Lines {
       const start = flip ? Math.max(0, left - room) : left;
       label.style.left = `${start - left + (flip ? 2 : 4)}px`;
       // On the first row where it covers no other label.
-      const row = [...ends.keys(), ends.length].find((at) => !(ends[at] > start));
+      const row = [...ends.keys(), ends.length].find((index) => !(ends[index] > start));
       ends[row] = start + room;
       label.style.top = `${-19 * (Math.min(row, this.rows - 1) + 1)}px`;
     }
@@ -286,28 +286,28 @@ class Lines {
 
   // The values under the pointer, next to the names.
   showValues(plot) {
-    const at = plot.cursor.idx;
+    const row = plot.cursor.idx;
     this.legend.querySelectorAll("b").forEach((b, n) => {
-      b.textContent = at == null ? "" : this.value(plot, n, at);
+      b.textContent = row == null ? "" : this.value(plot, n, row);
     });
-    this.legend.querySelector(".at").textContent = at == null ? "" : `at ${this.x.format(this.data[0][at])}`;
+    this.legend.querySelector(".at").textContent = row == null ? "" : `at ${this.x.format(this.data[0][row])}`;
   }
 
   // A line's value at a row, or the last one before it.
   value(plot, n, row) {
-    const { at, banded } = this.places[n];
+    const { column, hasBand } = this.places[n];
     const axis = this.axisOf(this.lines[n]);
-    const column = this.data[at];
+    const values = this.data[column];
     let last = row;
-    while (last > 0 && column[last] === undefined) last -= 1;
-    if (column[last] == null) return "";
-    const value = axis.format(column[last]);
-    return banded ? `${value} (${axis.tick(this.data[at + 2][last])} to ${axis.tick(this.data[at + 1][last])})` : value;
+    while (last > 0 && values[last] === undefined) last -= 1;
+    if (values[last] == null) return "";
+    const value = axis.format(values[last]);
+    return hasBand ? `${value} (${axis.tick(this.data[column + 2][last])} to ${axis.tick(this.data[column + 1][last])})` : value;
   }
 }
 
 const charts = document.getElementById("charts");
 if (charts) {
-  const shared = new Map(JSON.parse(charts.dataset.shared).map((line) => [line.name, line]));
-  for (const box of charts.querySelectorAll("[data-lines]")) box.lines = new Lines(box, shared);
+  const sharedLines = new Map(JSON.parse(charts.dataset.shared).map((line) => [line.name, line]));
+  for (const box of charts.querySelectorAll("[data-lines]")) box.lines = new Lines(box, sharedLines);
 }

@@ -11,7 +11,7 @@ async function save(address, name) {
   canvas.width = image.naturalWidth * SCALE;
   canvas.height = image.naturalHeight * SCALE;
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = `${name}.png`;

@@ -5,14 +5,14 @@
 const LONGEST_ANSWER = 10_000;
 const LONGEST_WAIT = 15_000;
 
-export async function ask(address) {
+export async function fetchJson(address) {
   const answer = await fetch(address, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(LONGEST_ANSWER) });
   if (!answer.ok) throw Object.assign(new Error(String(answer.status)), { status: answer.status });
   return answer.json();
 }
 
 // The current page from the server, to copy parts from; `answer` shows whether it is that page.
-export async function fresh(address) {
+export async function fetchPage(address) {
   const answer = await fetch(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(LONGEST_ANSWER) });
   return { answer, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
 }
@@ -20,32 +20,32 @@ export async function fresh(address) {
 // The message about a failure.
 export const errorText = (error) => (error.status === 401 ? "signed out: reload this page to sign in" : "no connection to the bench, retrying");
 
-// `once` asks, shows, and returns the milliseconds until its next call; null ends the poll.
-export function poll(once, failed = () => {}) {
-  let timer = 0, misses = 0, busy = false;
+// `step` asks, shows, and returns the milliseconds until its next call; null ends the poll.
+export function poll(step, onError = () => {}) {
+  let timer = 0, missCount = 0, isBusy = false;
 
   async function turn() {
     clearTimeout(timer);
-    if (busy) return;
-    busy = true;
+    if (isBusy) return;
+    isBusy = true;
     let wait;
     try {
-      wait = await once();
-      misses = 0;
+      wait = await step();
+      missCount = 0;
     } catch (error) {
-      misses += 1;
-      wait = Math.min(LONGEST_WAIT, 1000 * 2 ** Math.min(misses, 10));
-      failed(error);
+      missCount += 1;
+      wait = Math.min(LONGEST_WAIT, 1000 * 2 ** Math.min(missCount, 10));
+      onError(error);
     }
-    busy = false;
+    isBusy = false;
     if (wait === null) {
-      for (const [target, name] of nudges) target.removeEventListener(name, nudge);
+      for (const [source, name] of nudges) source.removeEventListener(name, nudge);
     } else timer = setTimeout(turn, wait);
   }
 
   // Timers of a page in the background are slow, and stop during a sleep.
   const nudge = () => { if (!document.hidden) turn(); };
   const nudges = [[window, "online"], [window, "pageshow"], [document, "visibilitychange"]];
-  for (const [target, name] of nudges) target.addEventListener(name, nudge);
+  for (const [source, name] of nudges) source.addEventListener(name, nudge);
   turn();
 }

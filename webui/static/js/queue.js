@@ -1,6 +1,6 @@
 // A queue while the agent runs it: updates the state of each entry.
 
-import { ask, fresh, errorText, poll } from "./poll.js";
+import { fetchJson, fetchPage, errorText, poll } from "./poll.js";
 import { timeLeft } from "./words.js";
 
 const box = document.getElementById("queue");
@@ -28,15 +28,15 @@ function showEntry(entry) {
 }
 
 // The header lists the current runs: the server writes it.
-const runs = (entries) => entries.filter((entry) => entry.state === "running").map((entry) => entry.run).join(" ");
-let running = null;
+const listRuns = (entries) => entries.filter((entry) => entry.state === "running").map((entry) => entry.run).join(" ");
+let runsInHeader = null;
 
-async function updateHeader(now) {
-  const { answer, page } = await fresh(location.pathname + location.search);
+async function updateHeader(activeRuns) {
+  const { answer, page } = await fetchPage(location.pathname + location.search);
   const next = page.getElementById("now");
   if (!answer.ok || !next) return;
   document.getElementById("now").replaceChildren(...next.childNodes);
-  running = now;
+  runsInHeader = activeRuns;
 }
 
 function show(queue) {
@@ -48,22 +48,22 @@ function show(queue) {
   reason.classList.toggle("bad", ["stopped", "refused"].includes(queue.state));
   const left = document.getElementById("queue-left");
   if (left) left.textContent = queue.remaining ? timeLeft(queue.remaining.seconds, queue.remaining.is_upper_bound) : "";
-  const open = ["waiting", "open"].includes(queue.state);
+  const isOpen = ["waiting", "open"].includes(queue.state);
   const cancel = document.getElementById("queue-cancel");
-  if (cancel) cancel.hidden = !open;
-  return open || queue.entries.some((entry) => ["starting", "running"].includes(entry.state));
+  if (cancel) cancel.hidden = !isOpen;
+  return isOpen || queue.entries.some((entry) => ["starting", "running"].includes(entry.state));
 }
 
-const silent = document.getElementById("queue-silent");
+const connectionNote = document.getElementById("queue-silent");
 
 poll(async () => {
-  const queue = await ask(box.dataset.url);
-  silent.hidden = true;
-  const isActive = show(queue), now = runs(queue.entries);
-  running ??= now;
-  if (now !== running) await updateHeader(now);
+  const queue = await fetchJson(box.dataset.url);
+  connectionNote.hidden = true;
+  const isActive = show(queue), activeRuns = listRuns(queue.entries);
+  runsInHeader ??= activeRuns;
+  if (activeRuns !== runsInHeader) await updateHeader(activeRuns);
   return isActive ? 2000 : null;
 }, (error) => {
-  silent.hidden = false;
-  silent.textContent = `This page may be out of date: ${errorText(error)}.`;
+  connectionNote.hidden = false;
+  connectionNote.textContent = `This page may be out of date: ${errorText(error)}.`;
 });

@@ -8,8 +8,8 @@ const LEAST = 4;
 
 const box = document.getElementById("scanned");
 let keys = [];
-let last = 0;
-let before = null;
+let lastTime = 0;
+let savedField = null;
 
 const takesText = (element) =>
   element instanceof HTMLTextAreaElement ||
@@ -17,19 +17,19 @@ const takesText = (element) =>
 
 function start(event) {
   keys = [];
-  const at = document.activeElement;
-  before = takesText(at)
-    ? { field: at, value: at.value, start: at.selectionStart, end: at.selectionEnd }
+  const field = document.activeElement;
+  savedField = takesText(field)
+    ? { field, value: field.value, start: field.selectionStart, end: field.selectionEnd }
     : null;
-  last = event.timeStamp;
+  lastTime = event.timeStamp;
 }
 
 // Removes from a field what the scanner typed before the scan was recognized.
 function restoreField() {
-  if (before === null) return;
-  before.field.value = before.value;
-  before.field.setSelectionRange(before.start, before.end);
-  before.field.dispatchEvent(new Event("input", { bubbles: true }));
+  if (savedField === null) return;
+  savedField.field.value = savedField.value;
+  savedField.field.setSelectionRange(savedField.start, savedField.end);
+  savedField.field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 async function save(text) {
@@ -57,9 +57,9 @@ function stop(event) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  const fast = event.timeStamp - last <= FAST_MS;
-  const ends = event.key === "Enter" || event.key === "Tab";
-  if (ends && fast && keys.length >= LEAST) {
+  const isFast = event.timeStamp - lastTime <= FAST_MS;
+  const isEnd = event.key === "Enter" || event.key === "Tab";
+  if (isEnd && isFast && keys.length >= LEAST) {
     stop(event);
     restoreField();
     const text = keys.join("").trim();
@@ -71,8 +71,8 @@ document.addEventListener("keydown", (event) => {
     if (event.key !== "Shift") keys = [];
     return;
   }
-  if (!fast) start(event);
-  last = event.timeStamp;
+  if (!isFast) start(event);
+  lastTime = event.timeStamp;
   keys.push(event.key);
   // A space in the middle of a barcode must press no button that happens to have the focus.
   if (event.key === " " && keys.length > 1 && !takesText(document.activeElement)) stop(event);

@@ -2,7 +2,7 @@
 
 const form = document.getElementById("start");
 if (form) {
-  const by = (id) => document.getElementById(id);
+  const byId = (id) => document.getElementById(id);
   let requests = 0;
   let timer = 0;
 
@@ -54,34 +54,34 @@ if (form) {
     tag.className = `tag ${plan.destroys ? "bad" : "ok"}`;
     tag.textContent = plan.destroys ? "destroyed" : "kept";
     cell("destroys").replaceChildren(tag);
-    by("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
-    by("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
+    byId("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
+    byId("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
     // The form of a queue asks for the code itself.
-    if (!by("go")) return;
-    by("erase-part").hidden = !needs.erase;
-    by("lock-part").hidden = !needs.unlock;
-    by("go").className = plan.destroys ? "erase" : "primary";
-    by("go").textContent = needs.unlock ? "Continue to unlock…" : plan.destroys ? "Erase and start" : "Start";
+    if (!byId("go")) return;
+    byId("erase-part").hidden = !needs.erase;
+    byId("lock-part").hidden = !needs.unlock;
+    byId("go").className = plan.destroys ? "erase" : "primary";
+    byId("go").textContent = needs.unlock ? "Continue to unlock…" : plan.destroys ? "Erase and start" : "Start";
   };
 
-  const show = (answer, good) => {
-    by("cost-problem").hidden = good;
-    by("cost-list").hidden = !good;
-    by("cost-steps").hidden = !good;
-    by("cost-notes").hidden = !good;
-    mark(good ? null : answer.error?.field);
-    if (good) showPlan(answer);
-    else by("cost-problem").textContent = answer.error?.message ?? "No estimate available.";
+  const show = (answer, isValid) => {
+    byId("cost-problem").hidden = isValid;
+    byId("cost-list").hidden = !isValid;
+    byId("cost-steps").hidden = !isValid;
+    byId("cost-notes").hidden = !isValid;
+    mark(isValid ? null : answer.error?.field);
+    if (isValid) showPlan(answer);
+    else byId("cost-problem").textContent = answer.error?.message ?? "No estimate available.";
   };
 
   const estimate = async () => {
-    const mine = ++requests;
+    const requestNumber = ++requests;
     try {
-      const answer = await fetch(`${by("cost").dataset.url}?${query()}`);
+      const answer = await fetch(`${byId("cost").dataset.url}?${query()}`);
       const result = await answer.json();
-      if (mine === requests) show(result, answer.ok);
+      if (requestNumber === requests) show(result, answer.ok);
     } catch {
-      if (mine === requests) show({ error: { message: "The bench does not answer." } }, false);
+      if (requestNumber === requests) show({ error: { message: "The bench does not answer." } }, false);
     }
   };
 

@@ -8,7 +8,7 @@ export const duration = (seconds) => {
 };
 
 // The remaining time of a run or queue.
-export const timeLeft = (seconds, atMost) => {
+export const timeLeft = (seconds, isUpperBound) => {
   const time = duration(seconds);
-  return atMost ? `at most ${time} left` : `${time} left`;
+  return isUpperBound ? `at most ${time} left` : `${time} left`;
 };

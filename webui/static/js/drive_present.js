@@ -1,11 +1,11 @@
 // Checks that the drive of this page is still plugged in and is still the same one.
 
-import { ask, errorText, poll } from "./poll.js";
+import { fetchJson, errorText, poll } from "./poll.js";
 
-const note = document.getElementById("gone");
+const note = document.getElementById("drive-problem");
 const { key, diskseq, guard } = note.dataset;
 
-function wrong(drive) {
+function findProblem(drive) {
   if (drive === undefined) return "This drive is not plugged in any more.";
   if (String(drive.diskseq ?? "") !== diskseq) return "This drive was unplugged and plugged in again: reload this page.";
   if (drive.guard.state !== guard) return `This drive is ${drive.guard.state} now: ${drive.guard.reason}. Reload this page.`;
@@ -18,7 +18,7 @@ function show(text) {
 }
 
 poll(async () => {
-  const { drives } = await ask("/api/v1/drives");
-  show(wrong(drives.find((drive) => drive.identity.drive_key === key)));
+  const { drives } = await fetchJson("/api/v1/drives");
+  show(findProblem(drives.find((drive) => drive.identity.drive_key === key)));
   return 1000;
 }, (error) => show(`This page may be out of date: ${errorText(error)}.`));

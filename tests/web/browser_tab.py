@@ -16,7 +16,7 @@ ARGS = [
 
 
 @dataclass
-class Watched:
+class BrowserTab:
     """A page, and what went wrong on it: script errors, console errors, requests to elsewhere."""
 
     page: Page
