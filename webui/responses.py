@@ -8,6 +8,8 @@ from typing import Any
 
 from flask import Response
 
+from benchstick.plan.states import RequestState
+
 
 def reply(document: Any, status: int = 200) -> Response:
     """A JSON answer. NaN and infinities become null."""
@@ -20,7 +22,8 @@ def reply(document: Any, status: int = 200) -> Response:
 
 def reply_request(number: int, href: str) -> Response:
     """The answer to a request that the agent will run: 202, with the address of its state."""
-    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
+    state = RequestState.WAITING
+    document = {"schema": "benchstick/request/1", "id": number, "state": state, "href": href}
     response = reply(document, 202)
     response.headers["Location"] = href
     return response

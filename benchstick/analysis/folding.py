@@ -15,6 +15,7 @@ from typing import Any
 from benchstick.analysis.cache_knee import CacheKnees, Knee
 from benchstick.analysis.change_points import Interval
 from benchstick.analysis.slowdowns import SlowDown, SlowDowns
+from benchstick.plan.states import FoldingState
 
 # How far from the knee a slow-down that belongs to it starts, in seconds and of its own length.
 _NEAR_SECONDS, _NEAR_SHARE = 5.0, 0.1
@@ -38,9 +39,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Folding:
-    """`state` is `likely`, `unclear` (with rising temperature) or `none`."""
-
-    state: str
+    state: FoldingState
     folds: tuple[Fold, ...]
     text: str
 
@@ -55,14 +54,15 @@ class Folding:
 def find_folding(intervals: Sequence[Interval], knees: CacheKnees, slow: SlowDowns) -> Folding:
     """Folding in a sequential fill whose `knees` and slow-downs are known."""
     if knees.first is None:
-        return Folding("none", (), "No folding: no fast zone was seen to end.")
+        return Folding(FoldingState.NONE, (), "No folding: no fast zone was seen to end.")
     folds = tuple(
         sorted((*_after_knee(intervals, knees.first, slow), *_later(knees)),
                key=lambda fold: fold.from_bytes)
     )  # fmt: skip
     if not folds:
-        return Folding("none", (), "No folding: after the fast zone the speed kept its level.")
-    state = "unclear" if all(fold.warm for fold in folds) else "likely"
+        text = "No folding: after the fast zone the speed kept its level."
+        return Folding(FoldingState.NONE, (), text)
+    state = FoldingState.UNCLEAR if all(fold.warm for fold in folds) else FoldingState.LIKELY
     return Folding(state, folds, _text(state, folds))
 
 
@@ -99,7 +99,7 @@ def _done_at(intervals: Sequence[Interval], slow: SlowDown) -> int:
     return total
 
 
-def _text(state: str, folds: Sequence[Fold]) -> str:
+def _text(state: FoldingState, folds: Sequence[Fold]) -> str:
     parts = []
     for fold in folds:
         to = "on" if fold.to_bytes is None else f"to about {fold.to_bytes / 1e9:.1f} GB"
@@ -110,7 +110,7 @@ def _text(state: str, folds: Sequence[Fold]) -> str:
         )
     head = (
         "Folding or throttling, which look the same while it gets warmer:"
-        if state == "unclear"
+        if state == FoldingState.UNCLEAR
         else "The drive likely folds its cache"
     )
     return f"{head} {', '.join(parts)}."

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchstick.plan.states import QueueingState
+
 NONE_BELOW = 1.5
 WORKS_FROM = 2.0
 
 
 @dataclass(frozen=True)
 class QueueingVerdict:
-    """`state` is works, ineffective, unclear or unknown; `ratio` is Q32 over Q1 in IOPS.
+    """`ratio` is Q32 over Q1 in IOPS.
 
-    `contradiction` is True when the measurement says the opposite of what the system states.
+    `contradiction` is True when the measurement shows the opposite of what the system states.
     """
 
-    state: str
+    state: QueueingState
     ratio: float | None
     text: str
     contradiction: bool = False
@@ -43,26 +45,25 @@ def judge_queueing(
     """
     statement = _stated(queue_depth, driver)
     if not q1_iops or not q32_iops:
-        return QueueingVerdict("unknown", None, f"not measured; {statement}")
+        return QueueingVerdict(QueueingState.UNKNOWN, None, f"not measured; {statement}")
     ratio = q32_iops / q1_iops
     measurement = f"Q32 is {ratio:.1f} times Q1"
     if rotational:
         state = _from_depth(queue_depth)
         return QueueingVerdict(state, ratio, f"{statement}; rotational, {measurement}")
     if ratio < NONE_BELOW:
-        state = "ineffective"
+        state = QueueingState.INEFFECTIVE
     elif ratio >= WORKS_FROM:
-        state = "works"
+        state = QueueingState.WORKS
     else:
-        state = "unclear"
-    contradiction = state in ("works", "ineffective") and _from_depth(queue_depth) not in (
-        state,
-        "unknown",
-    )
+        state = QueueingState.UNCLEAR
+    from_depth = _from_depth(queue_depth)
+    is_clear = state != QueueingState.UNCLEAR and from_depth != QueueingState.UNKNOWN
+    contradiction = is_clear and state != from_depth
     text = f"{measurement}; {statement}"
-    if contradiction and rotational is None and state == "ineffective":
+    if contradiction and rotational is None and state == QueueingState.INEFFECTIVE:
         text += "; inconclusive: the drive does not report whether it is a hard disk"
-        return QueueingVerdict("unclear", ratio, text)
+        return QueueingVerdict(QueueingState.UNCLEAR, ratio, text)
     if contradiction:
         text += ": the two contradict each other"
     return QueueingVerdict(state, ratio, text, contradiction)
@@ -74,10 +75,10 @@ def waits_in_kernel(request_count: int, queue_depth: int | None) -> bool | None:
     return None if queue_depth is None else request_count > queue_depth
 
 
-def _from_depth(queue_depth: int | None) -> str:
+def _from_depth(queue_depth: int | None) -> QueueingState:
     if queue_depth is None:
-        return "unknown"
-    return "works" if queue_depth > 1 else "ineffective"
+        return QueueingState.UNKNOWN
+    return QueueingState.WORKS if queue_depth > 1 else QueueingState.INEFFECTIVE
 
 
 def _stated(queue_depth: int | None, driver: str) -> str:

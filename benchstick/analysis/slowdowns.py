@@ -26,6 +26,7 @@ from benchstick.analysis.change_points import (
     shown_around,
     without_bursts,
 )
+from benchstick.plan.states import SlowDownState
 from benchstick.plan.units import duration_text
 
 LEAST_DEPTH = 0.30
@@ -75,10 +76,9 @@ class SlowDown:
 
 @dataclass(frozen=True)
 class SlowDowns:
-    """`state` is `none`, `slowdown` (cause unknown), `throttling` (one at least with rising
-    temperature), `unclear` (a lasting fall of a hot drive) or `unknown` (too little to judge)."""
+    """`state` is THROTTLING when the temperature rose in at least one of them."""
 
-    state: str
+    state: SlowDownState
     slow_downs: tuple[SlowDown, ...]
     text: str
 
@@ -104,7 +104,7 @@ def find_slow_downs(
     points, _ = calmed(busy_points(intervals, ends_whole=ends_whole)[0])
     if len(points) < 2 * LEAST_POINTS:
         reason = f"only {len(points)} intervals show the drive's speed"
-        return SlowDowns("unknown", (), f"Slowing down cannot be judged: {reason}.")
+        return SlowDowns(SlowDownState.UNKNOWN, (), f"Slowing down cannot be judged: {reason}.")
     warmth = sorted(
         (t, celsius)
         for t, celsius in temperatures
@@ -114,9 +114,10 @@ def find_slow_downs(
     slow_downs = tuple(_slow_downs(points, without_bursts(levels), noise_of(points), warmth))
     if not slow_downs:
         return _lasting_fall(points, levels, warmth) or SlowDowns(
-            "none", (), "The drive did not slow down and recover."
+            SlowDownState.NONE, (), "The drive did not slow down and recover."
         )
-    state = "throttling" if any(slow.warming for slow in slow_downs) else "slowdown"
+    is_warm = any(slow.warming for slow in slow_downs)
+    state = SlowDownState.THROTTLING if is_warm else SlowDownState.SLOWDOWN
     return SlowDowns(state, slow_downs, _text(slow_downs))
 
 
@@ -178,7 +179,7 @@ def _slow_down(
         # The start of a level is accurate to about one point.
         in_pause=any(point.has_pause_before for point in points[back - 1 : back + 2]),
         warming=warming,
-        cause="throttling" if warming is not None else "unknown",
+        cause=SlowDownState.THROTTLING if warming is not None else SlowDownState.UNKNOWN,
     )
 
 
@@ -212,7 +213,7 @@ def _lasting_fall(
             continue
         after = level_of(points, rest[0].first, rest[-1].last).speed
         return SlowDowns(
-            "unclear",
+            SlowDownState.UNCLEAR,
             (),
             f"The speed fell from {before.speed / 1e6:.0f} to {after / 1e6:.0f} MB/s at "
             f"{duration_text(begin)} and did not come back, while the temperature rose from "

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchstick.plan.states import SteadyStatus
+
 WINDOW = 5
 RANGE_LIMIT = 0.20
 SLOPE_LIMIT = 0.10
@@ -57,13 +59,12 @@ class Window:
 class SteadyState:
     """The verdict over all rounds so far.
 
-    `state` is `reached`, `not reached` (the last round that the method allows is over) or
-    `not yet`. `window` is the first one that meets both criteria, otherwise the last one that
-    could be judged, None before there is any. `windows` are all that were judged, for a table;
+    `window` is the first one that meets both criteria, otherwise the last one that could be judged,
+    None before there is any. `windows` are all that were judged, for a table;
     `rounds` is how many rounds were looked at, of at most `most`.
     """
 
-    state: str
+    state: SteadyStatus
     rounds: int
     window: Window | None
     windows: tuple[Window, ...]
@@ -72,7 +73,7 @@ class SteadyState:
 
     @property
     def reached(self) -> bool:
-        return self.state == "reached"
+        return self.state == SteadyStatus.REACHED
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -107,10 +108,11 @@ def judge_steady(
         windows.append(judge_window(five, last))
         if windows[-1].met:
             return SteadyState(
-                "reached", last, windows[-1], tuple(windows), _reached_text(windows[-1], unit),
-                most,
+                SteadyStatus.REACHED, last, windows[-1], tuple(windows),
+                _reached_text(windows[-1], unit), most,
             )  # fmt: skip
-    state = "not reached" if len(looked_at) >= most else "not yet"
+    is_over = len(looked_at) >= most
+    state = SteadyStatus.NOT_REACHED if is_over else SteadyStatus.NOT_YET
     text = _open_text(state, len(looked_at), most, windows[-1] if windows else None, unit)
     return SteadyState(
         state, len(looked_at), windows[-1] if windows else None, tuple(windows), text, most
@@ -152,10 +154,12 @@ def _reached_text(window: Window, unit: str) -> str:
     return f"Steady state in rounds {window.first} to {window.last}: {_evidence(window, unit)}."
 
 
-def _open_text(state: str, rounds: int, most: int, window: Window | None, unit: str) -> str:
+def _open_text(
+    state: SteadyStatus, rounds: int, most: int, window: Window | None, unit: str
+) -> str:
     head = (
         f"Steady state was not reached in {rounds} rounds"
-        if state == "not reached"
+        if state == SteadyStatus.NOT_REACHED
         else f"Steady state is not reached yet after {rounds} of at most {most} rounds"
     )
     if window is None:

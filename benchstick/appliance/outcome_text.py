@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchstick.errors import EXIT_DRIVE_LOST, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
-from benchstick.plan.states import RunState
+from benchstick.plan.states import RunState, Verdict
 
 GOOD, BAD, NEITHER = "good", "bad", "neither"
-_VERDICTS = {
-    "pass": ("PASS", GOOD),
-    "fail": ("FAIL", BAD),
-    "inconclusive": ("INCONCLUSIVE", NEITHER),
+_VERDICTS: dict[str, tuple[str, str]] = {
+    Verdict.PASS: ("PASS", GOOD),
+    Verdict.FAIL: ("FAIL", BAD),
+    Verdict.INCONCLUSIVE: ("INCONCLUSIVE", NEITHER),
 }
 _CODES = {
     EXIT_VERDICT_FAIL: ("FAIL", BAD),

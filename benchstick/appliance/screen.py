@@ -14,6 +14,7 @@ from benchstick.appliance import banner_font, qr
 from benchstick.appliance.network import is_link_local
 from benchstick.appliance.outcome_text import BAD, GOOD
 from benchstick.appliance.screen_model import FinishedRun, Line, Running, SlotLine, View
+from benchstick.plan.states import GuardState
 from benchstick.plan.units import duration_text, size_text
 
 # Select Graphic Rendition of ECMA-48, by what a text is.
@@ -31,7 +32,9 @@ STYLES = {
     "bad-block": "0;1;37;41",
     "plain-block": "0;1;37;44",
 }
-_GUARD = {"free": "good", "locked": "note", "protected": "dim"}
+_GUARD: dict[str, str] = {
+    GuardState.FREE: "good", GuardState.LOCKED: "note", GuardState.PROTECTED: "dim",
+}  # fmt: skip
 _WORDS = {"usb-uas": "UASP", "usb-bot": "BOT", "virtual": "practice"}
 _BAR = 30
 # The left margin's second column: kernel names have up to seven letters (`nvme0n1`).
@@ -216,7 +219,7 @@ def _drives(canvas: Canvas, view: View, row: int, below: int, edges: Sequence[in
         canvas.put(row, 2, status, "dim", limit=edges[row])
         return
     # Free ones first: these can be tested.
-    order = {"free": 0, "locked": 1, "protected": 2}
+    order: dict[str, int] = {state: at for at, state in enumerate(GuardState)}
     drives = sorted(view.drives, key=lambda drive: (order.get(drive.guard, 3), drive.name))
     room = below - row
     if len(drives) > room:

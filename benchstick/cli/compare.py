@@ -15,6 +15,7 @@ from benchstick.analysis.comparison.rank import summary
 from benchstick.cli.common import print_line, print_table, reader
 from benchstick.cli.export import check_place, encoded, put, put_drawings
 from benchstick.errors import BadInput
+from benchstick.plan.states import RowState, Validity
 from benchstick.reports.comparison_csv import comparison_csv
 from benchstick.store import comparisons, run_queries
 
@@ -165,8 +166,8 @@ def spread(row: Mapping[str, Any]) -> str:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    if row["state"] == "valid":
+    if row["state"] == Validity.VALID:
         return row["reason"] or ""
-    if row["state"] == "reference":
+    if row["state"] == RowState.REFERENCE:
         return f"{row['reason']}: {row['source']}"
     return f"{row['state']}: {row['reason']}"

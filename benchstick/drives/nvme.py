@@ -11,6 +11,7 @@ from benchstick.drives import sanitize_commands
 from benchstick.drives.device_query import PROBE, Asker
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Fact
+from benchstick.plan.states import SanitizeState
 
 _ONCS_DATASET_MANAGEMENT = 1 << 2
 _OACS_SECURITY, _OACS_FORMAT, _OACS_NAMESPACES = 1 << 0, 1 << 1, 1 << 3
@@ -123,7 +124,7 @@ def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
     facts["sanitize_state"] = Fact(log.word, source="sanitize-log")
     if log.status == sanitize_commands.FAILED and _reads(ask, name):
         # The log shows the last sanitize, also after its failure was cleared.
-        facts["sanitize_state"] = Fact("failed, left since", source="sanitize-log, a read")
+        facts["sanitize_state"] = Fact(SanitizeState.CLEARED, source="sanitize-log, a read")
     for action, fact in (
         (sanitize_commands.BLOCK_ERASE, "sanitize_block_time"),
         (sanitize_commands.CRYPTO_ERASE, "sanitize_crypto_time"),

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.states import SanitizeState
+
 # Sanitize actions (SANACT).
 EXIT_FAILURE, BLOCK_ERASE, OVERWRITE, CRYPTO_ERASE = 1, 2, 3, 4
 # Secure erase settings of Format NVM (SES).
@@ -45,8 +47,9 @@ class SanitizeLog:
     @property
     def word(self) -> str:
         return {
-            NEVER: "never sanitized", COMPLETED: "completed", IN_PROGRESS: "in progress",
-            FAILED: "failed", COMPLETED_KEPT: "completed",
+            NEVER: SanitizeState.NEVER, COMPLETED: SanitizeState.COMPLETE,
+            IN_PROGRESS: SanitizeState.RUNNING, FAILED: SanitizeState.FAILED,
+            COMPLETED_KEPT: SanitizeState.COMPLETE,
         }.get(self.status, f"unknown ({self.status})")  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.errors import BadInput
+from benchstick.plan.states import SanitizeState
 
 Facts = Mapping[str, Any]
 AUTO, RESUME, NONE = "auto", "resume", "none"
@@ -199,13 +200,13 @@ def _security(drive: Facts) -> list[str]:
 
 def sanitize_failed(drive: Facts) -> bool:
     """Whether a failed sanitize keeps the drive from reads and writes."""
-    return bool(value(drive, "sanitize_state") == "failed")
+    return bool(value(drive, "sanitize_state") == SanitizeState.FAILED)
 
 
 def unusable(drive: Facts) -> str | None:
     """Why no other test can run on the drive as it is now; None when one can."""
     state = str(value(drive, "sanitize_state") or "")
-    if state == "in progress":
+    if state == SanitizeState.RUNNING:
         return (
             "the drive is being sanitized and takes no reads or writes until that is done; "
             "follow it with: benchstick run erase --param rung=resume"

@@ -20,6 +20,7 @@ from benchstick.drives.types import Drive, Fact
 from benchstick.engine.retention import UUID
 from benchstick.errors import BadInput, BenchError, Inconclusive, StoreFailed
 from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import PurgePhase, PurgeState
 from benchstick.store import database, known_drives, run_writer
 
 _ASK_SECONDS = 60.0
@@ -27,9 +28,9 @@ _ASK_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A purge that started and did not complete. `phase` is `begun`, `password` or `erasing`;
-    `bytes_written` how many bytes from the start an overwrite had written; `marks` the UUID of the
-    run that wrote the marks, `samples` their number, `mark_size` their bytes."""
+    """A purge that started and did not complete. `bytes_written` is how many bytes from the start
+    an overwrite had written; `marks` the UUID of the run that wrote the marks, `samples` their
+    number, `mark_size` their bytes."""
 
     run: int
     step: int
@@ -37,7 +38,7 @@ class Unfinished:
     code: str
     model: str
     rung: str
-    phase: str
+    phase: PurgePhase
     password: str | None
     bytes_written: int
     marks: str
@@ -58,7 +59,7 @@ class Unfinished:
         code = shlex.quote(self.code)
         resume = f"benchstick run erase --drive {code} --erase {code} --param rung=resume"
         undo = f"benchstick purges --undo {code}"
-        if self.phase == "begun" and self.password is None:
+        if self.phase == PurgePhase.STARTED and self.password is None:
             return f"nothing was erased yet; start again with: {resume}; or discard it with: {undo}"
         if self.rung.startswith("sanitize"):
             return f"the drive continues the sanitize on its own; follow it with: {resume}"
@@ -107,6 +108,7 @@ def _read(row: sqlite3.Row) -> Unfinished | None:
     password = row["password"]
     good = (
         row["rung"] in sanitize_methods.NAMES
+        and row["phase"] in tuple(PurgePhase)
         and (password is None or re.fullmatch(r"[A-Za-z0-9]{1,32}", password))
         and UUID.fullmatch(row["marks"] or "")
         and row["written"] >= 0
@@ -117,8 +119,8 @@ def _read(row: sqlite3.Row) -> Unfinished | None:
         return None
     return Unfinished(
         run=row["run"], step=row["step_index"], drive_key=row["drive_key"], code=row["drive_code"],
-        model=row["drive_model"], rung=row["rung"], phase=row["phase"], password=password,
-        bytes_written=row["written"], marks=row["marks"], samples=row["samples"],
+        model=row["drive_model"], rung=row["rung"], phase=PurgePhase(row["phase"]),
+        password=password, bytes_written=row["written"], marks=row["marks"], samples=row["samples"],
         mark_size=row["mark_size"], reason=row["reason"],
     )  # fmt: skip
 
@@ -243,7 +245,7 @@ def undo(
         return text
     record = run_writer.RunRecord(db, purge.run)
     record.event(None, "purge", f"rolled back: {text}")
-    record.purge_ends(purge.step, "closed", text)
+    record.purge_ends(purge.step, PurgeState.CLOSED, text)
     return text
 
 
@@ -255,9 +257,9 @@ def _take_back(purge: Unfinished | None, hold: Hold) -> str:
     if purge.password is not None:
         after = ask.take_password_off(purge.password)
         return f"the ATA password is removed: the drive is {after.word}; its data may be gone"
-    if purge.rung.startswith("sanitize") and purge.phase == "erasing":
+    if purge.rung.startswith("sanitize") and purge.phase == PurgePhase.ERASING:
         return _leave_sanitize(ask)
-    if purge.phase == "begun":
+    if purge.phase == PurgePhase.STARTED:
         return "nothing was erased"
     return "nothing can be restored: what was erased is gone, the rest is unchanged"
 
@@ -281,11 +283,12 @@ def _leave_sanitize(ask: Ask) -> str:
 def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
     """Mark the purge of a run whose runner was killed, and record what to do."""
     rows = db.execute(
-        "SELECT step_index FROM purges WHERE run = ? AND state = 'running'", (record.number,)
+        "SELECT step_index FROM purges WHERE run = ? AND state = ?",
+        (record.number, PurgeState.RUNNING),
     ).fetchall()
     for row in rows:
         record.purge_ends(
-            int(row["step_index"]), "interrupted", "the bench was killed or lost power"
+            int(row["step_index"]), PurgeState.INTERRUPTED, "the bench was killed or lost power"
         )
     if not rows:
         return

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
 from benchstick.plan.figure import Figure
+from benchstick.plan.states import StepState
 from benchstick.plan.steps import Fio, Plan, plan_from_json
 from benchstick.store.run_reader import find_run, samples_of, temperatures_of
 from benchstick.store.run_writer import RunRecord
@@ -81,8 +82,8 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
     """Store the series of the running step, if it has a per-second series."""
     open_steps = record.read(
         lambda db: db.execute(
-            "SELECT step_index, t_start FROM steps WHERE run = ? AND state = 'running'",
-            (record.number,),
+            "SELECT step_index, t_start FROM steps WHERE run = ? AND state = ?",
+            (record.number, StepState.RUNNING),
         ).fetchall()
     )
     keys = {(figure.step, figure.key) for figure in record.all_figures()}

@@ -14,8 +14,10 @@ class GuardState(StrEnum):
 
 
 class RequestState(StrEnum):
-    """The agent's answer to a request. What was accepted has a run, or is a queue."""
+    """The agent's answer to a request; a request without one waits. What was accepted has a run, or
+    is a queue."""
 
+    WAITING = "waiting"
     ACCEPTED = "taken"
     COMPLETE = "done"
     REFUSED = "refused"
@@ -100,3 +102,98 @@ class Validity(StrEnum):
     VALID = "valid"
     INVALID = "invalid"
     SKIPPED = "skipped"
+
+
+class Verdict(StrEnum):
+    """On a drive by a recipe, and on an erasure."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+class PurgeState(StrEnum):
+    """A purge of a drive. `CLOSED`: another run continued it, or it was rolled back."""
+
+    RUNNING = "running"
+    COMPLETE = "done"
+    INTERRUPTED = "interrupted"
+    CLOSED = "closed"
+
+
+UNFINISHED_PURGES = (PurgeState.RUNNING, PurgeState.INTERRUPTED)
+
+
+class PurgePhase(StrEnum):
+    """How far a purge is: before its first command, with a password on the drive, or erasing."""
+
+    STARTED = "begun"
+    PASSWORD = "password"
+    ERASING = "erasing"
+
+
+class SanitizeState(StrEnum):
+    """The last NVMe sanitize of a drive. `CLEARED`: it failed, and the drive left that state."""
+
+    NEVER = "never sanitized"
+    COMPLETE = "completed"
+    RUNNING = "in progress"
+    FAILED = "failed"
+    CLEARED = "failed, left since"
+
+
+class RowState(StrEnum):
+    """A row of a comparison that is not a measured result; those have a `Validity`."""
+
+    REFERENCE = "reference"
+    MISSING = "missing"
+
+
+class QueueingState(StrEnum):
+    """Whether command queueing works."""
+
+    WORKS = "works"
+    INEFFECTIVE = "ineffective"
+    UNCLEAR = "unclear"
+    UNKNOWN = "unknown"
+
+
+class SlowDownState(StrEnum):
+    """Whether a drive slowed down: for an unknown cause, with rising temperature, or for good while
+    it was hot (`UNCLEAR`). `UNKNOWN`: too little to judge."""
+
+    NONE = "none"
+    SLOWDOWN = "slowdown"
+    THROTTLING = "throttling"
+    UNCLEAR = "unclear"
+    UNKNOWN = "unknown"
+
+
+class FoldingState(StrEnum):
+    """Whether a drive folds its cache. `UNCLEAR`: the temperature rose at the same time."""
+
+    NONE = "none"
+    LIKELY = "likely"
+    UNCLEAR = "unclear"
+
+
+class KneeState(StrEnum):
+    """Whether the speed of a fill falls at the end of a cache."""
+
+    KNEE = "found"
+    NONE = "none"
+
+
+class RecoveryState(StrEnum):
+    """Of the speed after an idle time."""
+
+    MEASURED = "measured"
+    UNKNOWN = "unknown"
+
+
+class SteadyStatus(StrEnum):
+    """`NOT_REACHED`: the last round that the method allows is over."""
+
+    REACHED = "reached"
+    NOT_REACHED = "not reached"
+    NOT_YET = "not yet"

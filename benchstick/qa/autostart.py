@@ -22,10 +22,12 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
+from benchstick.plan.states import Verdict
 from benchstick.recipes.event_lines import drive_words, event_lines, line_of, started_line
 from benchstick.store import barcode_scans, bays
 from benchstick.store.bays import COUNTDOWN, FINISHED, HERE, STOPPED, TESTING, Slot
 from benchstick.store.database import utc_now
+from benchstick.store.qa_station import AGAIN, STOP
 
 NOT_SEEN = "already connected when the bench started; unplug and reconnect it to test it"
 SEVERAL = "several drives answer in this slot; none is tested automatically"
@@ -305,10 +307,10 @@ class Hands:
         if "error" in verdict:
             message = verdict["error"]["message"]
             self._event(
-                "verdict", place, drive=slot.code, model=slot.model, verdict="inconclusive",
+                "verdict", place, drive=slot.code, model=slot.model, verdict=Verdict.INCONCLUSIVE,
                 exit_code=verdict["error"]["code"], reason=message,
             )  # fmt: skip
-            return replace(slot, state=FINISHED, verdict="inconclusive", message=message)
+            return replace(slot, state=FINISHED, verdict=Verdict.INCONCLUSIVE, message=message)
         self._tell_of(verdict)
         return replace(
             slot,
@@ -332,16 +334,16 @@ class Hands:
             there = ", ".join(item.slot.name for item in self._all()) or "none"
             raise BadInput(f"slot: there is no such slot; there are: {there}", field="slot")
         state = place.slot.state
-        if action == "stop" and state == COUNTDOWN:
+        if action == STOP and state == COUNTDOWN:
             place.slot = replace(place.slot, state=STOPPED, until=None)
             self._event("stopped", place, **(place.drive_fields or {}), phase=COUNTDOWN)
-        elif action == "stop" and place.test is not None:
+        elif action == STOP and place.test is not None:
             place.test.end()
             self._event("stopped", place, **(place.drive_fields or {}), phase="test")
-        elif action == "again" and (self._begin is None or place.beside):
+        elif action == AGAIN and (self._begin is None or place.beside):
             message = self._why_not or "no recipe starts automatically here (autostart)"
             raise BadInput(f"do: {message}", field="do")
-        elif action == "again" and state in (STOPPED, FINISHED) and place.diskseq is not None:
+        elif action == AGAIN and state in (STOPPED, FINISHED) and place.diskseq is not None:
             # The slot may have changed since the request: this drive was seen being plugged in.
             drive = next((other for other in self._drives if other.diskseq == place.diskseq), None)
             if drive is None:

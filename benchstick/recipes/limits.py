@@ -319,8 +319,8 @@ def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
 def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
     if sheet is None:
         raise _Unknown(codes.NO_CLAIM, "no spec sheet matches this drive")
-    figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": "valid", "value": 0.0,
-              "reason": None}  # fmt: skip
+    figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": Validity.VALID,
+              "value": 0.0, "reason": None}  # fmt: skip
     for claim in spec_sheets.beside(sheet, str(limit.suite), [figure]):
         if claim["result"] == limit.name and claim["unit"] == item.unit:
             return float(claim["claimed"])

@@ -17,14 +17,14 @@ from typing import Any
 from benchstick.errors import EXIT_CANCELLED, EXIT_DONE, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
 from benchstick.plan import corrupt, run_queue
 from benchstick.plan.labels import same_serial
-from benchstick.plan.states import LimitState, RunState
+from benchstick.plan.states import LimitState, RunState, Verdict
 from benchstick.recipes import codes, limits, preconditions
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
 
 SCHEMA = "benchstick/verdict/2"
-PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
+PASS, FAIL, INCONCLUSIVE = Verdict
 _NAMES = ("code", "label")
 _IDENTITY = ("model", "serial", "capacity", "port", "lun", "drive_key")
 
@@ -117,7 +117,9 @@ def _of_limits(judgements: Sequence[limits.Judged], state: LimitState) -> list[J
     ]
 
 
-def _why(verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]) -> str | None:
+def _why(
+    verdict: Verdict, code: int, failures: Sequence[Json], reasons: Sequence[Json]
+) -> str | None:
     """The reason that decided, and how many others there are. Corrupt data is always named."""
     causes = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
     if not causes:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick import __version__
+from benchstick.plan.states import RowState, Validity
 from benchstick.reports import charts, formatting, ranking
 from benchstick.reports.content import (
     UNDER_TEST,
@@ -197,11 +198,11 @@ def _ranks(item: ranking.Ranked) -> Ranks:
 
 def _describe_row(row: Json, unit: str) -> str:
     """The text next to a bar: the spread, and why a result does not count."""
-    if row["state"] == "reference":
+    if row["state"] == RowState.REFERENCE:
         return f"{row['reason']}: {row['source']}"
-    if row["state"] == "missing":
+    if row["state"] == RowState.MISSING:
         return str(row["reason"])
-    state = "" if row["state"] == "valid" else str(row["state"])
+    state = "" if row["state"] == Validity.VALID else str(row["state"])
     parts = (state, ranking.spread_text(row, unit), str(row["reason"] or ""))
     return " · ".join(part for part in parts if part)
 
@@ -267,7 +268,7 @@ def _all_figures(document: Json) -> Iterator[Part]:
 
 
 def _state(row: Json) -> str:
-    if row["state"] == "reference":
+    if row["state"] == RowState.REFERENCE:
         return f"{row['reason']}: {row['source']}"
     return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.states import Validity
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.reports import formatting
 
@@ -65,10 +66,10 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
     passes = [figure for figure in run["results"] if figure["unit"] == "MB/s" and figure["pass"]]
     if not passes:
         return None
-    bad = [figure for figure in passes if figure["state"] == "invalid"]
+    bad = [figure for figure in passes if figure["state"] == Validity.INVALID]
     if bad:
         text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['reason']}"
-        return Row("Results", "invalid", text)
+        return Row("Results", Validity.INVALID, text)
     deviations = [share for figure in passes if (share := deviation(figure)) is not None]
     if not deviations:
         subject = "the pass was" if len(passes) == 1 else f"all {len(passes)} passes were"

@@ -11,16 +11,31 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.drives.fact_catalogue import CATALOGUE, Group
+from benchstick.plan.states import (
+    EntryState,
+    FoldingState,
+    GuardState,
+    LimitState,
+    QueueingState,
+    QueueState,
+    RequestState,
+    RunState,
+    SlotState,
+    SlowDownState,
+    SteadyStatus,
+    Validity,
+    Verdict,
+)
 from benchstick.plan.units import CELSIUS, duration_text, size_text
 from benchstick.reports.content import Table
 from benchstick.suites.cdm import GridRow
 
 # Recorded states, kinds and sources that the page shows in other words.
 _SHOWN_AS = {
-    "corrupt": "data corrupt",
-    "here": "not tested",
-    "taken_out": "removed",
-    "not_started": "not started",
+    RunState.CORRUPT: "data corrupt",
+    SlotState.HERE: "not tested",
+    EntryState.TAKEN_OUT: "removed",
+    EntryState.NOT_STARTED: "not started",
     "asset": "asset tag",
     "serial": "serial number",
     "scanner": "the bench's scanner",
@@ -331,17 +346,19 @@ def share(part: Any, whole: Any) -> float:
 
 
 TAG_OF_STATE = {
-    "free": "ok", "locked": "lock", "protected": "bad",
-    "running": "run", "done": "ok", "corrupt": "bad", "failed": "bad", "cancelled": "warn",
-    "interrupted": "warn",
-    "refused": "bad", "skipped": "warn", "invalid": "bad", "valid": "ok",
-    "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
-    "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",
-    "held": "ok", "waiting": "plain",
-    "reached": "ok", "not reached": "warn", "slowdown": "warn", "throttling": "warn",
-    "likely": "warn",
-    "taken": "run", "open": "run", "starting": "run", "stopped": "bad",
-    "taken_out": "plain", "not_started": "plain",
+    GuardState.FREE: "ok", GuardState.LOCKED: "lock", GuardState.PROTECTED: "bad",
+    RunState.RUNNING: "run", RunState.COMPLETE: "ok", RunState.CORRUPT: "bad",
+    RunState.FAILED: "bad", RunState.CANCELLED: "warn", RunState.INTERRUPTED: "warn",
+    RunState.REFUSED: "bad",
+    Validity.SKIPPED: "warn", Validity.INVALID: "bad", Validity.VALID: "ok",
+    QueueingState.WORKS: "ok", QueueingState.INEFFECTIVE: "warn", QueueingState.UNCLEAR: "warn",
+    Verdict.PASS: "ok", Verdict.FAIL: "bad", Verdict.INCONCLUSIVE: "warn",
+    LimitState.MET: "ok",
+    SteadyStatus.REACHED: "ok", SteadyStatus.NOT_REACHED: "warn",
+    SlowDownState.SLOWDOWN: "warn", SlowDownState.THROTTLING: "warn", FoldingState.LIKELY: "warn",
+    RequestState.ACCEPTED: "run", QueueState.OPEN: "run", QueueState.STOPPED: "bad",
+    EntryState.STARTING: "run",
+    "agree": "ok", "differ": "bad",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.states import RowState, Validity
 from benchstick.reports import formatting
 
 # Colours of style.css for the runs that are not marked; the marked one has the accent.
@@ -37,11 +38,11 @@ class Bar:
     @property
     def counts(self) -> bool:
         """Whether its value is one to compare with."""
-        return self.row["state"] in ("valid", "reference")
+        return self.row["state"] in (Validity.VALID, RowState.REFERENCE)
 
     @property
     def look(self) -> str:
-        if self.row["state"] == "reference":
+        if self.row["state"] == RowState.REFERENCE:
             return "ref"
         return "under-test" if self.row["under_test"] else "other"
 
@@ -79,7 +80,7 @@ def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
 
 
 def _is_comparable(row: Mapping[str, Any]) -> bool:
-    return row["state"] in ("valid", "reference")
+    return row["state"] in (Validity.VALID, RowState.REFERENCE)
 
 
 def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import Metric, Statistic
-from benchstick.plan.states import LimitState, RunState, StepState, Validity
+from benchstick.plan.states import LimitState, RunState, StepState, Validity, Verdict
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -254,7 +254,6 @@ VERDICTS_SCHEMA = "benchstick/verdicts-of-run/2"
 # Those of version 1 have other keys; bundles with them are still read.
 OLD_VERDICT_SCHEMA = "benchstick/verdict/1"
 OLD_VERDICTS_SCHEMA = "benchstick/verdicts-of-run/1"
-_WORDS = ("pass", "fail", "inconclusive")
 _REASON = fields({"code": text, "text": text, "limit": maybe(whole)})
 
 
@@ -272,7 +271,7 @@ _VERDICT = fields(
             "transport": maybe(text),
             "firmware": maybe(text), "slot": maybe(text),
         }),
-        "labels": every(maybe(text)), "verdict": one_of(_WORDS), "exit_code": whole,
+        "labels": every(maybe(text)), "verdict": one_of(tuple(Verdict)), "exit_code": whole,
         "reason": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
         "limits": each(
             fields({
@@ -291,7 +290,7 @@ _VERDICT = fields(
         ),
         "retries": whole,
         "previous_attempts": each(
-            fields({"verdict": one_of(_WORDS), "exit_code": whole, "reason": maybe(text),
+            fields({"verdict": one_of(tuple(Verdict)), "exit_code": whole, "reason": maybe(text),
                     "started_utc": stamp}),
             1000,
         ),

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchstick import __version__
 from benchstick.analysis.run_timeline import WAYS, Session, passes
+from benchstick.plan.states import RunState, Validity, Verdict
 from benchstick.plan.units import CELSIUS, duration_text
 from benchstick.reports import charts, conditions, formatting
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
@@ -78,7 +79,7 @@ def _lead(run: Json) -> Iterator[str]:
     phrases = [f"code {drive['code']}", f"started {formatting.utc(run['created_utc'])}"]
     if run["seconds"] is not None:
         phrases.append(f"took {duration_text(run['seconds'])}")
-    corrupt = run["state"] == "corrupt"
+    corrupt = run["state"] == RunState.CORRUPT
     phrases.append("data corrupt" if corrupt else f"run {run['state']}")
     yield " · ".join(phrases)
 
@@ -100,9 +101,9 @@ def _head(run: Json) -> Iterator[Part]:
             where = "" if difference["offset"] is None else f" at byte {difference['offset']}"
             yield Text(f"{difference['path']}{where}: {difference['description']}", "bad")
     if run["reason"]:
-        yield Text(str(run["reason"]), "note" if run["state"] == "done" else "bad")
+        yield Text(str(run["reason"]), "note" if run["state"] == RunState.COMPLETE else "bad")
     for verdict in run.get("verdicts") or ():
-        yield Text(_verdict(verdict), "bad" if verdict["verdict"] == "fail" else "note")
+        yield Text(_verdict(verdict), "bad" if verdict["verdict"] == Verdict.FAIL else "note")
     worse = formatting.worse_than_possible(run["drive"])
     if worse:
         yield Text(worse, "note")
@@ -140,8 +141,8 @@ def _results(run: Json) -> Iterator[Part]:
 
 def _headline(item: Json) -> tuple[str, str, str, str]:
     text, unit = formatting.headline_text(item)
-    reason, state = str(item.get("reason") or ""), str(item.get("state") or "valid")
-    if state != "valid":
+    reason, state = str(item.get("reason") or ""), str(item.get("state") or Validity.VALID)
+    if state != Validity.VALID:
         reason = f"{state}: {reason}" if reason else state
     return str(item.get("label") or ""), text, unit, reason
 

@@ -23,7 +23,8 @@ def requests_left_over(db: sqlite3.Connection) -> list[int]:
     """Requests without an answer, and accepted ones that never started a run."""
     rows = db.execute(
         "SELECT id FROM requests LEFT JOIN answers ON answers.request = requests.id"
-        " WHERE answers.request IS NULL OR (answers.state = 'taken' AND answers.run IS NULL)"
+        " WHERE answers.request IS NULL OR (answers.state = ? AND answers.run IS NULL)",
+        (RequestState.ACCEPTED,),
     )
     return [int(row["id"]) for row in rows]
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import FIELDS
+from benchstick.plan.states import RequestState
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.legacy_names import fields_of_name
 
@@ -241,11 +242,11 @@ def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
     ).fetchone()
     document: dict[str, Any] = {"schema": "benchstick/import/1", "id": upload}
     if row is not None:
-        state = "refused" if row["run"] is None else "done"
+        state = RequestState.REFUSED if row["run"] is None else RequestState.COMPLETE
         return {**document, "state": state, "run": row["run"], "text": row["text"]}
     if db.execute("SELECT 1 FROM uploads WHERE id = ?", (upload,)).fetchone() is None:
         return None
-    return {**document, "state": "waiting", "run": None, "text": ""}
+    return {**document, "state": RequestState.WAITING, "run": None, "text": ""}
 
 
 def _result_fields(item: Mapping[str, Any]) -> list[Any]:

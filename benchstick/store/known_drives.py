@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from benchstick.plan.states import UNFINISHED_PURGES, PurgeState
 from benchstick.store import locks
 from benchstick.store.database import transaction, utc_now
 
@@ -17,9 +18,14 @@ def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
     rows = db.execute(
         "SELECT purges.*, runs.uuid, runs.drive_code, runs.drive_model, runs.practice"
         " FROM purges JOIN runs ON runs.number = purges.run"
-        " WHERE purges.state IN ('running', 'interrupted') ORDER BY purges.run DESC"
+        " WHERE purges.state IN (?, ?) ORDER BY purges.run DESC",
+        UNFINISHED_PURGES,
     ).fetchall()
-    return [row for row in rows if row["state"] == "interrupted" or not locks.is_alive(row["uuid"])]
+    return [
+        row
+        for row in rows
+        if row["state"] == PurgeState.INTERRUPTED or not locks.is_alive(row["uuid"])
+    ]
 
 
 def labels(db: sqlite3.Connection) -> dict[str, str]:

@@ -29,12 +29,12 @@ def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> No
     """Open the queue that request `number` asks for, with `count` entries that wait."""
     with transaction(db):
         db.execute(
-            "INSERT INTO queues (number, drive_key, state) VALUES (?, ?, 'open')",
-            (number, drive_key),
+            "INSERT INTO queues (number, drive_key, state) VALUES (?, ?, ?)",
+            (number, drive_key, QueueState.OPEN),
         )
         db.executemany(
-            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, 'waiting')",
-            [(number, position) for position in range(count)],
+            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, ?)",
+            [(number, position, EntryState.WAITING) for position in range(count)],
         )
 
 
@@ -44,15 +44,16 @@ def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> in
     with transaction(db):
         number = agent_requests.add_request(db, "run", body)
         db.execute(
-            "INSERT INTO answers (request, state, utc) VALUES (?, 'taken', ?)", (number, utc_now())
+            "INSERT INTO answers (request, state, utc) VALUES (?, ?, ?)",
+            (number, RequestState.ACCEPTED, utc_now()),
         )
         db.execute(
-            "INSERT INTO queues (number, drive_key, state, owner) VALUES (?, ?, 'open', ?)",
-            (number, str(body["drive_key"]), owner),
+            "INSERT INTO queues (number, drive_key, state, owner) VALUES (?, ?, ?, ?)",
+            (number, str(body["drive_key"]), QueueState.OPEN, owner),
         )
         db.executemany(
-            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, 'waiting')",
-            [(number, position) for position in range(len(body["runs"]))],
+            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, ?)",
+            [(number, position, EntryState.WAITING) for position in range(len(body["runs"]))],
         )
     return number
 
@@ -77,16 +78,15 @@ def exists(db: sqlite3.Connection, number: int) -> bool:
 def waits(db: sqlite3.Connection, number: int) -> list[int]:
     """The positions of the entries that wait, in order."""
     rows = db.execute(
-        "SELECT position FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY"
-        " position",
-        (number,),
+        "SELECT position FROM queue_entries WHERE queue = ? AND state = ? ORDER BY position",
+        (number, EntryState.WAITING),
     )
     return [int(row["position"]) for row in rows]
 
 
 def entry_starts(db: sqlite3.Connection, number: int, position: int) -> None:
     """The agent starts the entry's worker; a run follows, or a refusal."""
-    _entry(db, number, position, "state = 'started'")
+    _entry(db, number, position, "state = ?", EntryState.STARTED)
 
 
 def entry_runs(db: sqlite3.Connection, number: int, position: int, run: int) -> None:
@@ -96,7 +96,7 @@ def entry_runs(db: sqlite3.Connection, number: int, position: int, run: int) -> 
 
 def entry_refused(db: sqlite3.Connection, number: int, position: int, reason: str) -> None:
     """No run of the entry will start."""
-    _entry(db, number, position, "state = 'refused', reason = ?", reason)
+    _entry(db, number, position, "state = ?, reason = ?", EntryState.REFUSED, reason)
 
 
 def _entry(
@@ -113,9 +113,8 @@ def take_out(db: sqlite3.Connection, number: int, position: int) -> None:
     """Remove a waiting entry from an open queue. BadInput when it does not wait."""
     with transaction(db):
         row_count = db.execute(
-            "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND position = ?"
-            " AND state = 'waiting'",
-            (number, position),
+            "UPDATE queue_entries SET state = ? WHERE queue = ? AND position = ? AND state = ?",
+            (EntryState.TAKEN_OUT, number, position, EntryState.WAITING),
         ).rowcount
     if not row_count:
         raise BadInput(f"queue {number}, position {position}: no run waits there", field="position")
@@ -125,8 +124,8 @@ def end(db: sqlite3.Connection, number: int, state: QueueState, reason: str | No
     """Close the queue; its waiting entries become `not_started`."""
     with transaction(db):
         db.execute(
-            "UPDATE queue_entries SET state = 'not_started' WHERE queue = ? AND state = 'waiting'",
-            (number,),
+            "UPDATE queue_entries SET state = ? WHERE queue = ? AND state = ?",
+            (EntryState.NOT_STARTED, number, EntryState.WAITING),
         )
         db.execute(
             "UPDATE queues SET state = ?, reason = ?, ended_utc = ? WHERE number = ?",
@@ -138,15 +137,17 @@ def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
     """The entry that was started last: `position`, `state`, `run`, `reason`."""
     row: sqlite3.Row | None = db.execute(
         "SELECT position, state, run, reason FROM queue_entries WHERE queue = ?"
-        " AND state IN ('started', 'refused') ORDER BY position DESC LIMIT 1",
-        (number,),
+        " AND state IN (?, ?) ORDER BY position DESC LIMIT 1",
+        (number, EntryState.STARTED, EntryState.REFUSED),
     ).fetchone()
     return row
 
 
 def open_queues(db: sqlite3.Connection) -> list[sqlite3.Row]:
     """The queues that are not closed, oldest first, whichever process runs them."""
-    return db.execute("SELECT * FROM queues WHERE state = 'open' ORDER BY number").fetchall()
+    return db.execute(
+        "SELECT * FROM queues WHERE state = ? ORDER BY number", (QueueState.OPEN,)
+    ).fetchall()
 
 
 def open_of_agent(db: sqlite3.Connection) -> list[int]:

@@ -12,6 +12,7 @@ from benchstick.analysis.run_timeline import PAUSE, POINTS, WAYS, Point, Session
 from benchstick.analysis.series import extremes
 from benchstick.errors import BadInput
 from benchstick.plan.drive_key import DriveKey, keys_of_serial
+from benchstick.plan.states import RequestState, RunState
 from benchstick.store import locks, run_results
 from benchstick.store.database import transaction, utc_now
 
@@ -30,7 +31,7 @@ def agent_runs() -> bool:
 # On every page. Answered by an index alone as long as nothing runs: see migration 008.
 RUNNING = (
     "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state"
-    " FROM runs WHERE state = 'running' ORDER BY number"
+    f" FROM runs WHERE state = '{RunState.RUNNING}' ORDER BY number"
 )
 
 
@@ -308,7 +309,7 @@ def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         "id": row["id"],
         "kind": row["kind"],
         "created_utc": row["created_utc"],
-        "state": row["state"] or "waiting",
+        "state": row["state"] or RequestState.WAITING,
         "run": row["run"],
         "answered_utc": row["utc"],
         "error": answer.get("error"),

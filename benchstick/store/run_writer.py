@@ -16,7 +16,14 @@ from benchstick.plan import corrupt
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.figure import Figure
 from benchstick.plan.plain import storable
-from benchstick.plan.states import RunState, StepState, Validity
+from benchstick.plan.states import (
+    UNFINISHED_PURGES,
+    PurgePhase,
+    PurgeState,
+    RunState,
+    StepState,
+    Validity,
+)
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
 from benchstick.store.run_results import Sample
@@ -149,8 +156,8 @@ class RunRecord:
         with self._transaction():
             self.db.execute(
                 "INSERT INTO steps (run, step_index, name, kind, state, t_start, artifacts)"
-                " VALUES (?, ?, ?, ?, 'running', ?, ?)",
-                (self.number, step_index, name, kind, t, artifacts),
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (self.number, step_index, name, kind, StepState.RUNNING, t, artifacts),
             )
 
     @_remember
@@ -159,9 +166,9 @@ class RunRecord:
         with self._transaction():
             self.db.executemany(
                 "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end)"
-                " VALUES (?, ?, ?, ?, 'skipped', ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (self.number, step_index, name, kind, storable(reason), t, t)
+                    (self.number, step_index, name, kind, StepState.SKIPPED, storable(reason), t, t)
                     for step_index, name, kind in steps
                 ],
             )
@@ -235,9 +242,8 @@ class RunRecord:
 
     def _invalidate(self, test: str, pass_no: int, reason: str) -> None:
         self.db.execute(
-            "UPDATE results SET state = 'invalid', reason = ? WHERE run = ? AND pass = ? AND"
-            " test = ?",
-            (storable(reason), self.number, pass_no, test),
+            "UPDATE results SET state = ?, reason = ? WHERE run = ? AND pass = ? AND test = ?",
+            (Validity.INVALID, storable(reason), self.number, pass_no, test),
         )
 
     def _invalidate_remembered(self, test: str, pass_no: int, reason: str) -> None:
@@ -334,7 +340,7 @@ class RunRecord:
         marks: str,
         samples: int,
         size: int,
-        phase: str = "begun",
+        phase: PurgePhase = PurgePhase.STARTED,
         password: str | None = None,
         bytes_written: int = 0,
     ) -> None:
@@ -345,18 +351,18 @@ class RunRecord:
                 "INSERT INTO purges (run, step_index, drive_key, rung, state, phase, password,"
                 " written,"
                 " marks, samples, mark_size, started_utc, changed_utc)"
-                " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    self.number, step, drive_key, rung, phase, password, bytes_written, marks,
-                    samples, size, utc_now(), utc_now(),
+                    self.number, step, drive_key, rung, PurgeState.RUNNING, phase, password,
+                    bytes_written, marks, samples, size, utc_now(), utc_now(),
                 ),
             )  # fmt: skip
 
     @_remember
     def purge_goes_on(
-        self, step: int, phase: str, *, password: str | None = None, bytes_written: int = 0
+        self, step: int, phase: PurgePhase, *, password: str | None = None, bytes_written: int = 0
     ) -> None:
-        """Store the purge's `phase` (`begun`, `password`, `erasing`) before its commands go to the
+        """Store the purge's `phase` before its commands go to the
         drive, and how many bytes from the start are overwritten."""
         with self._transaction():
             self.db.execute(
@@ -366,7 +372,7 @@ class RunRecord:
             )
 
     @_remember
-    def purge_password_off(self, step: int, phase: str) -> None:
+    def purge_password_off(self, step: int, phase: PurgePhase) -> None:
         """Note that the drive has no password of this purge any more."""
         with self._transaction():
             self.db.execute(
@@ -376,9 +382,8 @@ class RunRecord:
             )
 
     @_remember
-    def purge_ends(self, step: int, state: str, reason: str | None = None) -> None:
-        """Note how a purge ended: `done`, `interrupted` (to be gone on with or taken back), or
-        `closed` when the drive is as it was."""
+    def purge_ends(self, step: int, state: PurgeState, reason: str | None = None) -> None:
+        """Note how a purge ended: CLOSED when the drive is as it was."""
         with self._transaction():
             self.db.execute(
                 "UPDATE purges SET state = ?, reason = ?, changed_utc = ? WHERE run = ? AND"
@@ -392,11 +397,14 @@ class RunRecord:
         on it only `with_password`."""
         with self._transaction():
             self.db.execute(
-                "UPDATE purges SET state = 'closed', reason = ?, changed_utc = ?"
-                " WHERE drive_key = ? AND run <> ? AND state IN ('running', 'interrupted')"
+                "UPDATE purges SET state = ?, reason = ?, changed_utc = ?"
+                " WHERE drive_key = ? AND run <> ? AND state IN (?, ?)"
                 " AND (password IS NULL OR ?)",
-                (storable(reason), utc_now(), drive_key, self.number, int(with_password)),
-            )
+                (
+                    PurgeState.CLOSED, storable(reason), utc_now(), drive_key, self.number,
+                    *UNFINISHED_PURGES, int(with_password),
+                ),
+            )  # fmt: skip
 
     def all_figures(self) -> list[Figure]:
         """The run's results so far, in the order measured."""
@@ -423,8 +431,8 @@ class RunRecord:
             state, exit_code, reason = corrupt.end_of(state, exit_code, reason, findings)
             self.db.execute(
                 "UPDATE steps SET state = ?, reason = coalesce(reason, ?)"
-                " WHERE run = ? AND state = 'running'",
-                (open_steps, storable(reason), self.number),
+                " WHERE run = ? AND state = ?",
+                (open_steps, storable(reason), self.number, StepState.RUNNING),
             )
             self.db.execute(
                 "UPDATE runs SET state = ?, exit_code = ?, reason = ?, seconds = ?, ended_utc = ?,"
@@ -445,8 +453,8 @@ def _add_run(db: sqlite3.Connection, run_values: Mapping[str, Any], wish: int | 
         cursor = db.execute(
             "INSERT INTO runs (number, uuid, suite, practice, drive_key, drive_code, drive_model,"
             " drive_json, plan_json, state, request, created_utc) VALUES (:number, :uuid, :suite,"
-            " :practice, :key, :code, :model, :drive, :plan, 'running', :request, :created)",
-            {**run_values, "number": None if other_run else wish},
+            " :practice, :key, :code, :model, :drive, :plan, :state, :request, :created)",
+            {**run_values, "number": None if other_run else wish, "state": RunState.RUNNING},
         )
         number = int(cursor.lastrowid or 0)
         db.execute(

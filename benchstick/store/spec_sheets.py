@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.states import RunState
 from benchstick.store import run_queries
 from benchstick.store.database import transaction, utc_now
 from benchstick.suites import spec_sheets
@@ -72,7 +73,9 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
     for suite in spec_sheets.suites_of(sheet):
         numbers = [
             db.execute(
-                "SELECT max(number) FROM runs WHERE drive_key = ? AND suite = ? AND state = 'done'",
+                # A constant: the index runs_done_of_drive is not used for a parameter.
+                "SELECT max(number) FROM runs WHERE drive_key = ? AND suite = ?"
+                f" AND state = '{RunState.COMPLETE}'",
                 (key, suite),
             ).fetchone()[0]
             for key in keys

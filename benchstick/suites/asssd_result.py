@@ -7,6 +7,7 @@ from typing import Any
 
 from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import SCORE, SPEED, TIME
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import CopyWithin, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
@@ -151,7 +152,7 @@ def _first_bad(way: str, cells: Mapping[str, Cell]) -> tuple[str, str] | None:
 def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
     if bad:
         return {"value": None, "state": bad[0], "reason": bad[1]}
-    return {"value": value, "state": "valid", "reason": None}
+    return {"value": value, "state": Validity.VALID, "reason": None}
 
 
 def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
@@ -169,7 +170,7 @@ def _copy_row(name: str, figures: Sequence[Figure]) -> dict[str, Any] | None:
     speed, took = by_key.get((name, SPEED)), by_key.get((name, TIME))
     if speed is None:
         return None
-    valid = speed.state == "valid"
+    valid = speed.state == Validity.VALID
     detail = speed.detail
     return {
         "name": name,
@@ -351,6 +352,6 @@ def report_text(
 
 
 def _text_cell(test: str, outcome: Cell) -> str:
-    if outcome["state"] != "valid":
+    if outcome["state"] != Validity.VALID:
         return state_text(outcome)
     return _format_cell(test, outcome) + (f" ({outcome['reason']})" if outcome["reason"] else "")

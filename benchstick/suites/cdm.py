@@ -19,6 +19,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, whole
 from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import (
     Data,
     Fio,
@@ -328,7 +329,7 @@ def _overall(label: str, test: Test, direction: str, figures: Sequence[Figure]) 
         return
     speeds = _values(figures, SPEED)
     latencies = _values(figures, LATENCY)
-    state, reason = "valid", of_fewer(passes)
+    state, reason = Validity.VALID, of_fewer(passes)
     if not speeds:
         bad = next(item for item in passes if not item.is_valid)
         state, reason = bad.state, bad.reason

@@ -19,6 +19,7 @@ from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SPEED, TIME
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import (
     BuildSet,
     Copy,
@@ -260,7 +261,7 @@ def _set_row(
         }
         for speed in speeds
     ]
-    valid = [row for row in passes if row["state"] == "valid" and row["mbps"] is not None]
+    valid = [row for row in passes if row["state"] == Validity.VALID and row["mbps"] is not None]
     return {
         "set": item["name"],
         "direction": direction,
@@ -278,8 +279,8 @@ def _set_row(
 
 def _overall(row: Mapping[str, Any], figures: Sequence[Figure]) -> Iterator[Figure]:
     label = f"{row['set']} {row['direction']}"
-    bad = next((item for item in row["passes"] if item["state"] != "valid"), None)
-    state, reason = "valid", row["reason"]
+    bad = next((item for item in row["passes"] if item["state"] != Validity.VALID), None)
+    state, reason = Validity.VALID, row["reason"]
     if row["mbps"] is None and bad is not None:
         state, reason = bad["state"], bad["reason"]
     detail = {key: row[key] for key in ("bytes", "files", "folders", "scale", "stdev", "passes")}
@@ -308,7 +309,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cell(one: Mapping[str, Any]) -> str:
-    if one["state"] != "valid" or one["mbps"] is None:
+    if one["state"] != Validity.VALID or one["mbps"] is None:
         return f"{one['state']}: {one['reason']}"
     return f"{one['mbps']:.1f} ({one['seconds']:.2f} s)"
 
@@ -316,7 +317,7 @@ def _cell(one: Mapping[str, Any]) -> str:
 def _mean_cell(row: Mapping[str, Any]) -> str:
     if row["mbps"] is None:
         return "-"
-    valid = sum(1 for item in row["passes"] if item["state"] == "valid")
+    valid = sum(1 for item in row["passes"] if item["state"] == Validity.VALID)
     of = f" ({valid} of {len(row['passes'])})" if row["reason"] else ""
     return f"{row['mbps']:.1f}{of}"
 

@@ -19,6 +19,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, whole
 from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME
+from benchstick.plan.states import SanitizeState, Validity, Verdict
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.suites.interface import PlanRequest, Result, assumed_speed
@@ -168,8 +169,10 @@ class Erase:
         step = next(step for step in plan.steps if isinstance(step, Purge))
         by_key = {item.key: item for item in figures}
         duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
-        is_proved = proof is not None and proof.state == "valid"
-        verdict = "pass" if is_proved else "fail" if proof is not None else "inconclusive"
+        is_proved = proof is not None and proof.state == Validity.VALID
+        verdict = Verdict.INCONCLUSIVE
+        if proof is not None:
+            verdict = Verdict.PASS if is_proved else Verdict.FAIL
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
             {"label": label, "value": item.value, "unit": item.unit, "reason": item.reason}
@@ -224,7 +227,7 @@ def _starts_again(
     if rung.tool == "hdparm":
         return not sanitize_methods.is_locked(request.drive)
     if rung.name.startswith("sanitize"):
-        is_finished = purge["written"] and request.fact("sanitize_state") == "completed"
+        is_finished = purge["written"] and request.fact("sanitize_state") == SanitizeState.COMPLETE
         return not is_finished and sanitize_methods.unusable(request.drive) is None
     return True
 

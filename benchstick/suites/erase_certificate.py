@@ -9,6 +9,7 @@ from typing import Any
 from benchstick.drives import sanitize_methods
 from benchstick.errors import BadInput
 from benchstick.plan.quantity import MARKS_GONE
+from benchstick.plan.states import RunState, Validity
 from benchstick.plan.units import duration_text, size_text
 
 SCHEMA = "benchstick/certificate/2"
@@ -80,10 +81,10 @@ def _why_none(run: Mapping[str, Any]) -> str | None:
         return f"{run['suite']} is no erase; run: benchstick run erase"
     if run.get("imported"):
         return "it ran on another bench; only that bench can create it"
-    if run["state"] != "done":
+    if run["state"] != RunState.COMPLETE:
         return f"it is {run['state']}" + (f": {run['reason']}" if run["reason"] else "")
     proof = [item for item in run["results"] if item["test"] == MARKS_GONE]
-    if len(proof) != 1 or proof[0]["state"] != "valid" or "purge" not in run["conditions"]:
+    if len(proof) != 1 or proof[0]["state"] != Validity.VALID or "purge" not in run["conditions"]:
         return "its purge is not proved"
     return None
 

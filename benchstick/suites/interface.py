@@ -145,7 +145,7 @@ def link_text(drive: Mapping[str, Any]) -> str:
 
 def of_fewer(passes: Sequence[Figure]) -> str | None:
     """The note of a result over `passes` when not all of them are valid; None when all are."""
-    bad = [item for item in passes if item.state != "valid"]
+    bad = [item for item in passes if item.state != Validity.VALID]
     if not bad:
         return None
     first = bad[0]

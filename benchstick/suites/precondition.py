@@ -20,6 +20,7 @@ from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, Value, choice
 from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME
 from benchstick.plan.quantity import PURGE as PURGE_TEST
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Plan, Purge, Step
 from benchstick.suites.erase import of_password, purge_steps, why_not
 from benchstick.suites.interface import PlanRequest, assumed_speed
@@ -110,7 +111,7 @@ def state_told(plan: Plan, figures: Sequence[Figure]) -> str:
     if (PURGE_TEST, TIME) not in by_key:
         return plan.state_after(None)
     state, proof = sanitize_methods.state_after(rungs[0]), by_key.get((MARKS_GONE, SHARE))
-    if proof is not None and proof.state != "valid":
+    if proof is not None and proof.state != Validity.VALID:
         state = sanitize_methods.not_proved(state, str(proof.reason))
     return plan.state_after(state)
 

@@ -27,6 +27,7 @@ from benchstick.plan.quantity import (
     Metric,
     Quantity,
 )
+from benchstick.plan.states import SteadyStatus, Validity
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
 from benchstick.suites.block_device import round_value, table_text
@@ -87,10 +88,10 @@ class Group:
         """(state, reason) of what the rounds give as a whole."""
         steady_state = self.steady
         if steady_state.reached:
-            return "valid", None
-        if steady_state.state == "not reached":
-            return "valid", f"steady state not reached in {steady_state.rounds} rounds"
-        return "invalid", f"only {steady_state.rounds} rounds, before steady state"
+            return Validity.VALID, None
+        if steady_state.state == SteadyStatus.NOT_REACHED:
+            return Validity.VALID, f"steady state not reached in {steady_state.rounds} rounds"
+        return Validity.INVALID, f"only {steady_state.rounds} rounds, before steady state"
 
 
 Figures = Mapping[tuple[str, Quantity, Any], Figure]
@@ -294,7 +295,10 @@ def _matrices(
 
 def _rounds_text(group: Group) -> str:
     first, last = group.window
-    how = {"reached": "steady state", "not reached": "steady state not reached"}
+    how = {
+        SteadyStatus.REACHED: "steady state",
+        SteadyStatus.NOT_REACHED: "steady state not reached",
+    }
     phase = how.get(group.steady.state, "before steady state")
     return f"rounds {first} to {last} ({phase})"
 
@@ -409,7 +413,7 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
     rows = []
     for number, total in enumerate(written_of(group, by_pass), 1):
         latency = by_pass.get((test, LATENCY, number))
-        valid = latency is not None and latency.state == "valid"
+        valid = latency is not None and latency.state == Validity.VALID
         rows.append(
             (number, number * float(group.tracked.job.runtime or 0), total / 1e9,
              group.values[number - 1], latency.value if latency and valid else None)
@@ -423,7 +427,9 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
     values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
-    state, reason = ("valid", of_fewer(rounds)) if values else (rounds[0].state, rounds[0].reason)
+    state, reason = Validity.VALID, of_fewer(rounds)
+    if not values:
+        state, reason = rounds[0].state, rounds[0].reason
     gap = few = None
     if len(totals) < group.most and totals[-1] < group.tracked.round.enough:
         of = f"{size_text(totals[-1])} of {size_text(group.tracked.round.enough)} written"
@@ -441,7 +447,7 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
         *over_all_passes(
             test,
             end_rows,
-            "invalid" if gap and values else state,
+            Validity.INVALID if gap and values else state,
             _joined(gap, reason, few, deviations),
             direction,
         ),
@@ -499,7 +505,7 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
 
 def _iops(row: Mapping[str, Any], at: int) -> float | None:
     _, speed, iops = row["cells"][at]
-    if speed is None or iops is None or speed.state != "valid":
+    if speed is None or iops is None or speed.state != Validity.VALID:
         return None
     return float(iops.value)
 
@@ -508,7 +514,7 @@ def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[Fi
     for index, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
-        valid = speed.state == "valid"
+        valid = speed.state == Validity.VALID
         state, reason = row["group"] if valid else (speed.state, speed.reason)
         yield from over_all_passes(
             step.test, [(step.test, IOPS, _iops(row, index), "IOPS", {"steady": row["base"]})],

@@ -15,6 +15,7 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.states import Validity
 from benchstick.plan.units import binary_text
 from benchstick.suites.interface import over_all_passes
 
@@ -49,7 +50,7 @@ def cell(label: str, figures: Sequence[Figure], flag: str | None = None) -> dict
     speed = by_key.get((label, SPEED))
     if speed is None:
         return None
-    valid = speed.state == "valid"
+    valid = speed.state == Validity.VALID
 
     def value(quantity: Quantity) -> float | None:
         figure = by_key.get((label, quantity))
@@ -111,7 +112,7 @@ def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:
     outcomes = {way: row[way] for way in ways if row[way]}
     if len({state_text(outcome) for outcome in outcomes.values()}) == 1:
         return state_text(next(iter(outcomes.values())))
-    if all(outcome["state"] == "valid" for outcome in outcomes.values()):
+    if all(outcome["state"] == Validity.VALID for outcome in outcomes.values()):
         reasons = [
             f"{way} {outcome['reason']}" for way, outcome in outcomes.items() if outcome["reason"]
         ]

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from benchstick.analysis.comparison.rank import better
 from benchstick.errors import BadInput
+from benchstick.plan.states import Validity
 from benchstick.plan.tabular_input import (
     checked_number,
     checked_text,
@@ -248,7 +249,7 @@ def beside(
         value: float | None = None
         reason: str | None = "not measured in this run"
         if figure is not None:
-            good = figure["state"] == "valid" and figure["value"] is not None
+            good = figure["state"] == Validity.VALID and figure["value"] is not None
             value, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
         yield {
             "suite": suite,

@@ -23,6 +23,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SHARE, SIZE, SPEED
+from benchstick.plan.states import KneeState, RecoveryState, SlowDownState, Validity
 from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
@@ -109,7 +110,8 @@ class Sustained:
             "recovery": None if recovery is None else recovery.to_json(),
             "charts": list(charts(series, knees, slow, record.temperatures)),
         }
-        events = [(slow.state, slow.text)] if slow.state in ("slowdown", "throttling") else []
+        is_slower = slow.state in (SlowDownState.SLOWDOWN, SlowDownState.THROTTLING)
+        events = [(slow.state, slow.text)] if is_slower else []
         return Result(figures=overall, document=document, events=events)
 
 
@@ -317,7 +319,7 @@ def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleR
                 rest.seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
-                None if figure.state == "valid" else str(figure.reason),
+                None if figure.state == Validity.VALID else str(figure.reason),
             )
         )
     if not is_planned:
@@ -336,10 +338,10 @@ def _overall(
     """The results over the whole fill, or over those of its parts that were written."""
     if not parts:
         return []
-    valid = [item for item in parts if item.state == "valid"]
-    state, reason = "valid", of_fewer(parts)
+    valid = [item for item in parts if item.state == Validity.VALID]
+    state, reason = Validity.VALID, of_fewer(parts)
     if not valid:
-        state, reason = str(parts[0].state), parts[0].reason
+        state, reason = parts[0].state, parts[0].reason
     if len(parts) < planned_count:
         gap = f"only {len(parts)} of {planned_count} parts were written"
         reason = f"{gap}; {reason}" if reason else gap
@@ -377,13 +379,17 @@ def _verdicts(
     knees: CacheKnees, slow: SlowDowns, folding: Folding, recovery: IdleRecovery | None
 ) -> list[dict[str, Any]]:
     verdicts = [
-        {"name": "Cache knee", "state": "found" if knees.knees else "none", "text": knees.text},
+        {
+            "name": "Cache knee",
+            "state": KneeState.KNEE if knees.knees else KneeState.NONE,
+            "text": knees.text,
+        },
         {"name": "Slowing down", "state": slow.state, "text": slow.text},
     ]
     if folding.folds:
         verdicts.append({"name": "Folding", "state": folding.state, "text": folding.text})
     if recovery is not None:
-        state = "unknown" if recovery.reason else "measured"
+        state = RecoveryState.UNKNOWN if recovery.reason else RecoveryState.MEASURED
         verdicts.append({"name": "Recovery after idle", "state": state, "text": recovery.text})
     return verdicts
 

@@ -23,6 +23,7 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
@@ -320,7 +321,7 @@ def _overall(row: Mapping[str, Any], state: str) -> Iterator[Figure]:
         "inflight_median": row["inflight"],
         "drive_state": state,
     }
-    valid = row["state"] == "valid"
+    valid = row["state"] == Validity.VALID
     yield from over_all_passes(
         row["test"],
         [
@@ -366,7 +367,9 @@ def _points(
     return [
         (row["depth"], row["values"][kind], row["test"])
         for row in rows
-        if row["direction"] == direction and row["state"] == "valid" and kind in row["values"]
+        if row["direction"] == direction
+        and row["state"] == Validity.VALID
+        and kind in row["values"]
     ]
 
 

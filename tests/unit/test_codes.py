@@ -21,7 +21,7 @@ from benchstick.engine import run_request as jobs
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.drive_key import DriveKey, drive_key, keys_of_serial
 from benchstick.plan.request import RunRequest
-from benchstick.plan.states import GuardState
+from benchstick.plan.states import GuardState, PurgePhase
 
 EVIL = (
     "$(touch x)", "`touch x`", "a b", " a", "a ", "a'b", 'a"b', "a\\b", "a;b", "a&b", "a|b", "a\nb",
@@ -117,7 +117,7 @@ def test_a_waiting_request_with_an_old_code_is_run(bench_home: Path, field: str)
 def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key=DriveKey("k"), code="a $(touch x)'b", model="M", rung="overwrite",
-        phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
+        phase=PurgePhase.ERASING, password=None, bytes_written=0, marks="m", samples=1,
         mark_size=4096, reason=None,
     )  # fmt: skip
     command = purge.advice().split("continue with: ")[1].split("; or ")[0]

@@ -27,7 +27,7 @@ from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
 from benchstick.plan.drive_key import DriveKey
-from benchstick.plan.states import GuardState
+from benchstick.plan.states import GuardState, PurgePhase
 from benchstick.plan.steps import Plan, Purge
 from benchstick.store import database, locks, run_writer
 from tests.unit.test_purge import recorded
@@ -467,8 +467,8 @@ def test_a_resumed_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive)
     for number, rung, password in ((1, "security-erase", "benchstick"), (2, "format", None)):
         record = start(db, number).record
         record.purge_begins(
-            0, key, rung, marks=UUID.format(number), samples=64, size=4096, phase="erasing",
-            password=password,
+            0, key, rung, marks=UUID.format(number), samples=64, size=4096,
+            phase=PurgePhase.ERASING, password=password,
         )  # fmt: skip
     # What is locked must be unlocked before anything else.
     first = interrupted_sanitize.of_drive(db, a_drive("nvme"))
@@ -781,7 +781,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
     work = start(db, 1, "nvme")
     work.record.purge_begins(
         0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
-        phase="erasing", bytes_written=1 << 28,
+        phase=PurgePhase.ERASING, bytes_written=1 << 28,
     )  # fmt: skip
     (drive_with_note,) = interrupted_sanitize.noted(bench_home, [drive])
     fact = drive_with_note.to_json()["unfinished_purge"]
@@ -863,7 +863,7 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     if offset:
         work.record.purge_begins(
             0, DriveKey("key"), "overwrite", marks=work.uuid, samples=64, size=4096,
-            phase="erasing", bytes_written=offset,
+            phase=PurgePhase.ERASING, bytes_written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)

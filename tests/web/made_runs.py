@@ -23,7 +23,7 @@ from benchstick.drives.types import Drive
 from benchstick.engine.measure.per_second_log import BySecond, figures_of
 from benchstick.engine.run_context import RAW_FILLED
 from benchstick.plan.figure import Figure
-from benchstick.plan.states import StepState
+from benchstick.plan.states import PurgePhase, PurgeState, StepState
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
 from benchstick.store.run_results import Sample
@@ -242,8 +242,8 @@ class _Whole:
         samples = self._samples(
             index, nothing["write"] + ways["read"], ways["write"] + nothing["read"], 1 << 20, 8
         )
-        self.record.purge_goes_on(index, "erasing", bytes_written=capacity)
-        self.record.purge_ends(index, "done")
+        self.record.purge_goes_on(index, PurgePhase.ERASING, bytes_written=capacity)
+        self.record.purge_ends(index, PurgeState.COMPLETE)
         self.state = sanitize_methods.state_after(rung.name)
         elapsed_seconds = float(len(samples))
         self.extra["purge"] = {

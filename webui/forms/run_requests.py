@@ -17,6 +17,7 @@ from benchstick.plan import run_queue
 from benchstick.plan.params import Param
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
+from benchstick.plan.states import GuardState
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
 from benchstick.reports import formatting
@@ -273,14 +274,14 @@ def needs_unlock(drive: Mapping[str, Any]) -> bool:
     """A locked drive is unlocked for every run, as the guard demands. One that does not answer is
     not unlocked at all."""
     guard = drive["guard"]
-    return bool(guard["state"] == "locked" and not guard.get("retry"))
+    return bool(guard["state"] == GuardState.LOCKED and not guard.get("retry"))
 
 
 def check_possible(run_request: RunRequest, drive: Mapping[str, Any]) -> None:
     """Refused or 409 when no run may start on this drive now, whatever is typed."""
     guard = drive["guard"]
     name = f"{drive['identity']['model']} ({drive['code']})"
-    if guard["state"] not in ("free", "locked"):
+    if guard["state"] not in (GuardState.FREE, GuardState.LOCKED):
         reason = guard["reason"]
         message = f"{name} is protected: {reason}. It is never written."
         raise Refused(message, field="drive")

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.plan.states import SlotAction, SlotState
+from benchstick.plan.states import SlotAction, SlotState, Verdict
 from webui.context import bench
 from webui.errors import WebError, not_found
 from webui.forms.inputs import json_body
@@ -19,7 +19,7 @@ from webui.responses import reply_request
 
 bp = Blueprint("slots", __name__)
 
-_LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn",
+_LOOK = {Verdict.PASS: "ok", Verdict.FAIL: "bad", Verdict.INCONCLUSIVE: "warn",
          SlotState.COUNTDOWN: "run", SlotState.TESTING: "run"}  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
+from benchstick.plan.states import GuardState
 from benchstick.reports import formatting
 from webui.context import bench, drive_scans, find_drive
 from webui.errors import WebError
@@ -19,7 +20,7 @@ bp = Blueprint("drives", __name__)
 
 # Runs on a drive's own page; the rest is at /runs?drive=.
 HISTORY = 20
-_GUARD_ORDER = {"free": 0, "locked": 1, "protected": 2}
+_GUARD_ORDER = {state: at for at, state in enumerate(GuardState)}
 
 
 def _ordered(drives: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import RequestState
 from benchstick.suites import registry
 from benchstick.suites.interface import Suite
 from webui.context import bench, drive_scans, find_drive
@@ -159,9 +160,9 @@ def _find_request(text: str) -> dict[str, Any]:
 def request_page(number: str) -> BaseResponse:
     """Waits for the agent's answer; redirects to the run once there is one."""
     record = _find_request(number)
-    if record["run"] is not None and record["state"] != "refused":
+    if record["run"] is not None and record["state"] != RequestState.REFUSED:
         return redirect(url_for("runs.run", number=record["run"]), 303)
-    if record["kind"] == "clock" and record["state"] == "done":
+    if record["kind"] == "clock" and record["state"] == RequestState.COMPLETE:
         return redirect("/drives", 303)
     body = record["body"]
     if "runs" in body:

@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import EntryState
 from benchstick.reports.formatting import word
 from benchstick.suites import registry
 from webui.context import bench, find_drive, visitor
@@ -95,7 +96,7 @@ def _remove(number: int, position: int) -> int:
     if position >= len(queue["entries"]):
         raise not_found(f"Queue {number} has no position {position}.")
     state = queue["entries"][position]["state"]
-    if state != "waiting":
+    if state != EntryState.WAITING:
         message = f"Queue {number}: run {position + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
     return bench().add_request("cancel", {"queue": number, "position": position})

@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError, Refused
 from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import Cost
+from benchstick.plan.states import GuardState
 from benchstick.recipes import documents
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
@@ -101,7 +102,7 @@ def _page(problem: BenchError | None) -> str:
         drive=drive,
         drives=[
             item for item in drive_scans().drives
-            if item["guard"]["state"] == "free" and not formatting.is_practice(item)
+            if item["guard"]["state"] == GuardState.FREE and not formatting.is_practice(item)
         ],
         problem=problem,
     )  # fmt: skip
@@ -126,7 +127,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
         medium=optional_text(fields.get("medium"), "medium"),
     )  # fmt: skip
     check_possible(run_request, drive)
-    if drive["guard"]["state"] == "locked":
+    if drive["guard"]["state"] == GuardState.LOCKED:
         reason = drive["guard"]["reason"]
         message = f"{drive['code']} is locked: {reason}. No recipe unlocks a drive."
         raise Refused(message, field="drive")

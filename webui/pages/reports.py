@@ -10,6 +10,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.run_timeline import Session, timed_steps
 from benchstick.errors import BadInput
+from benchstick.plan.states import RequestState
 from benchstick.reports import comparison_report, html, pdf, ranking, run_report, svg
 from benchstick.reports.comparison_csv import comparison_csv
 from benchstick.reports.content import Chart, Ranks, Report
@@ -167,8 +168,8 @@ def _take(data: bytes) -> dict[str, Any]:
     here = bench().run_of_bundle(data)
     if here is not None:
         text = f"it was here, as run {here}"
-        return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,
-                "text": text}  # fmt: skip
+        return {"schema": "benchstick/import/1", "id": None, "state": RequestState.COMPLETE,
+                "run": here, "text": text}  # fmt: skip
     running = bench().running()
     if running:
         raise WebError(
@@ -200,7 +201,7 @@ def api_upload() -> Response:
     if request.mimetype != "application/zip":
         raise WebError(415, "content_type", "the body must be a bundle: application/zip")
     record = _take(request.get_data(cache=False))
-    return reply(record, 202 if record["state"] == "waiting" else 200)
+    return reply(record, 202 if record["state"] == RequestState.WAITING else 200)
 
 
 def _import(number: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.analysis.run_timeline import passes, timed_steps
 from benchstick.analysis.series import POINTS, every_of
 from benchstick.errors import BadInput
+from benchstick.plan.states import RunState, Validity
 from benchstick.protocol.messages import RunEntry
 from benchstick.reports import charts, conditions, formatting
 from benchstick.suites.erase_certificate import certificate
@@ -103,7 +104,7 @@ def run(number: str) -> str:
     run, figures = document_and_results(_number(number))
     result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
-    chart_data = {} if run["state"] == "running" else result
+    chart_data = {} if run["state"] == RunState.RUNNING else result
     samples = bench().samples_count(run["number"])
     steps = latencies.of_steps(run)
     grid_rows = grid(run, figures)
@@ -111,7 +112,7 @@ def run(number: str) -> str:
         "run.html",
         run=run,
         title=suite_title(run["suite"]),
-        live=bench().live(run["number"]) if run["state"] == "running" else None,
+        live=bench().live(run["number"]) if run["state"] == RunState.RUNNING else None,
         bar=steps_bar(run),
         queue=queues.of_run(run["number"]),
         verdicts=verdicts.of_run(run["number"]),
@@ -130,7 +131,7 @@ def run(number: str) -> str:
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
         test_conditions=list(conditions.rows(run)),
-        invalid_results=[figure for figure in run["results"] if figure["state"] != "valid"],
+        invalid_results=[figure for figure in run["results"] if figure["state"] != Validity.VALID],
         figures=figures_shown(run["results"]),
         commands=commands_of(run),
         others=bench().others_of_suite(
@@ -188,7 +189,7 @@ def api_samples(number: str) -> Response:
 
 def _cancel(number: int) -> int:
     state = run_state(number)
-    if state != "running":
+    if state != RunState.RUNNING:
         message = f"Run {number} is not running: it is {formatting.word(state)}."
         raise WebError(409, "not_running", message)
     return bench().add_request("cancel", {"run": number})

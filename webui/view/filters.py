@@ -1,9 +1,10 @@
-"""The functions that templates call."""
+"""The functions that templates call, and the states that they compare with."""
 
 from __future__ import annotations
 
 from flask import Flask
 
+from benchstick.plan import states
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.recipes.describe import time_text
 from benchstick.reports.formatting import (
@@ -46,3 +47,7 @@ def register(app: Flask) -> None:
                  fact_groups, headline_text, place, share, best_speed,
                  spread_text, value_text, sheet_facts, claimed_share):  # fmt: skip
         app.add_template_global(name)
+    for state in (states.EntryState, states.GuardState, states.QueueState, states.RequestState,
+                  states.RowState, states.RunState, states.SlotAction, states.SlotState,
+                  states.StepState, states.Validity, states.Verdict):  # fmt: skip
+        app.jinja_env.globals[state.__name__] = state

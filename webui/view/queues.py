@@ -18,10 +18,10 @@ from webui.errors import not_found
 from webui.forms.run_requests import cost_of, draft, request_from_form, request_text
 
 # States of queues with runs still to come.
-OPEN_STATES = ("waiting", "open")
+OPEN_STATES = (QueueState.WAITING, QueueState.OPEN)
 # The text and the tag of each state, for the script that follows a queue.
 _STATES = {state: (word(state), tag_of(state)) for state in (*QueueState, *EntryState, *RunState)}
-_LEFT_OUT = ("taken_out", "not_started")
+_LEFT_OUT = (EntryState.TAKEN_OUT, EntryState.NOT_STARTED)
 
 
 def document(number: int) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The remaining time: that of the running run, and the costs of the waiting ones."""
     seconds, is_upper_bound = 0.0, False
     for entry in entries:
-        if entry["state"] == "running":
+        if entry["state"] == RunState.RUNNING:
             source = bench().live(entry["run"]) or {}
             rest = source.get("seconds_left")
-        elif entry["state"] in ("waiting", "starting"):
+        elif entry["state"] in (EntryState.WAITING, EntryState.STARTING):
             source = entry["cost"] or {}
             rest = source.get("seconds")
         else:
@@ -110,7 +110,8 @@ def build_view(number: int) -> dict[str, Any]:
     rest = []
     for entry in queue["entries"]:
         run_request = _request_of(entry, queue["drive"]["code"])
-        if run_request is not None and entry["state"] in ("not_started", "refused"):
+        has_no_run = entry["state"] in (EntryState.NOT_STARTED, EntryState.REFUSED)
+        if run_request is not None and has_no_run:
             rest.append(run_request)
         suite = registry.all_suites().get(str(entry["suite"]))
         entry["title"] = suite.title if suite is not None else entry["suite"]
@@ -122,7 +123,7 @@ def build_view(number: int) -> dict[str, Any]:
     queue["open"] = queue["state"] in OPEN_STATES
     # The run of a queue that was cancelled ends a while later.
     queue["moves"] = queue["open"] or any(
-        entry["state"] in ("starting", "running") for entry in queue["entries"]
+        entry["state"] in (EntryState.STARTING, RunState.RUNNING) for entry in queue["entries"]
     )
     # To be put together and confirmed again.
     queue["again"] = None

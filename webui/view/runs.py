@@ -12,6 +12,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
+from benchstick.plan.states import RunState, StepState
 from benchstick.plan.steps import Plan, plan_from_json
 from benchstick.protocol.messages import RunEntry
 from benchstick.suites import cdm, registry
@@ -140,7 +141,7 @@ def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "index": index,
                 "name": step["name"],
                 "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
-                "state": "interrupted" if _was_interrupted(run, state) else state,
+                "state": StepState.INTERRUPTED if _was_interrupted(run, state) else state,
                 "reason": run_steps[index]["reason"] if index in run_steps else None,
                 "x": round(x, 2),
                 "width": round(max(1.0, width - min(1.6, width / 4)), 2),
@@ -152,7 +153,7 @@ def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
-    return state == "running" and run["state"] != "running"
+    return state == StepState.RUNNING and run["state"] != RunState.RUNNING
 
 
 def figures_csv(number: int) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.states import Validity
+
 WAYS = ("write", "read")
 # AS SSD counts in MiB/s, and shows the time of an access instead of a speed.
 MIB = 1 << 20
@@ -64,7 +66,7 @@ def scores(result: Mapping[str, Any]) -> dict[str, float]:
     return {
         name: item["value"]
         for name, item in entries.items()
-        if isinstance(item, Mapping) and item.get("state") == "valid"
+        if isinstance(item, Mapping) and item.get("state") == Validity.VALID
         and _number(item.get("value")) is not None
     }  # fmt: skip
 
@@ -81,7 +83,7 @@ def _lines(entries: Any, name: str) -> list[Line]:
 
 def _speed(row: Mapping[str, Any], way: str) -> float | None:
     cell = row.get(way)
-    if not isinstance(cell, Mapping) or cell.get("state") != "valid":
+    if not isinstance(cell, Mapping) or cell.get("state") != Validity.VALID:
         return None
     return _number(cell.get("mbps"))
 

@@ -11,6 +11,7 @@ from benchstick.analysis.comparison.conditions import differing, one_line
 from benchstick.analysis.comparison.overlay import overlaid
 from benchstick.errors import BadInput
 from benchstick.plan import corrupt
+from benchstick.plan.states import RowState, Validity
 
 SCHEMA = "benchstick/comparison/2"
 MOST_RUNS = 12
@@ -199,19 +200,19 @@ def _figure(
 
 def _of_run(row: Json, state: str) -> Json:
     """A run whose data is corrupt is not ranked: a drive may be fast because it loses data."""
-    if state != corrupt.STATE or row["state"] != "valid":
+    if state != corrupt.STATE or row["state"] != Validity.VALID:
         return row
-    return {**row, "state": "invalid", "reason": "the run's data is corrupt"}
+    return {**row, "state": Validity.INVALID, "reason": "the run's data is corrupt"}
 
 
 def _counts(row: Mapping[str, Any]) -> bool:
-    return row["value"] is not None and row["state"] in ("valid", "reference")
+    return row["value"] is not None and row["state"] in (Validity.VALID, RowState.REFERENCE)
 
 
 def _rank(rows: Sequence[Json]) -> None:
     """Number the measured and valid rows, which are sorted: equal values share a rank."""
     before: Json | None = None
-    for at, row in enumerate([row for row in rows if row["state"] == "valid"], 1):
+    for at, row in enumerate([row for row in rows if row["state"] == Validity.VALID], 1):
         same = before is not None and before["value"] == row["value"]
         row["rank"] = before["rank"] if before is not None and same else at
         before = row
@@ -220,20 +221,22 @@ def _rank(rows: Sequence[Json]) -> None:
 def _value(entry: Json | None) -> Json:
     """A run's value of a result, its spread over the valid passes, its state and the reason."""
     row: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
-                  "passes_all": 0, "target": None, "state": "missing", "reason": "not in this run",
-                  "source": None}  # fmt: skip
+                  "passes_all": 0, "target": None, "state": RowState.MISSING,
+                  "reason": "not in this run", "source": None}  # fmt: skip
     if entry is None:
         return row
     passes, overall = entry["passes"], entry["overall"]
     good = [
-        item["value"] for item in passes if item["state"] == "valid" and _is_number(item["value"])
+        item["value"]
+        for item in passes
+        if item["state"] == Validity.VALID and _is_number(item["value"])
     ]
     figure = overall or _of_passes(passes, good)
     value, state, reason = figure["value"], figure["state"], figure["reason"]
     if not _is_number(value):
         value = None
-        if state == "valid":
-            state, reason = "invalid", reason or "no value"
+        if state == Validity.VALID:
+            state, reason = Validity.INVALID, reason or "no value"
     return {
         **row,
         "value": value,
@@ -252,14 +255,15 @@ def _of_passes(passes: Sequence[Mapping[str, Any]], good: Sequence[float]) -> Ma
     if not good:
         return passes[0]
     reason = f"mean of {len(good)} passes" if len(good) > 1 else None
-    return {**passes[0], "value": math.fsum(good) / len(good), "state": "valid", "reason": reason}
+    mean = math.fsum(good) / len(good)
+    return {**passes[0], "value": mean, "state": Validity.VALID, "reason": reason}
 
 
 def _reference(item: Mapping[str, Any]) -> Json:
     return {
         "run": None, "label": _one_line(item["drive"]), "under_test": False,
         "reference": item["id"],
-        **_value(None), "value": item["value"], "state": "reference",
+        **_value(None), "value": item["value"], "state": RowState.REFERENCE,
         "reason": "reference, not measured here", "source": item["source"],
     }  # fmt: skip
 

@@ -28,6 +28,7 @@ from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
+from benchstick.plan.states import PurgePhase, PurgeState
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
 
@@ -154,7 +155,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         samples=marks.count if marks else 1,
         size=marks.size if marks else 4096,
         # This run is now responsible for what it left.
-        phase=leftover.phase if leftover else "begun",
+        phase=leftover.phase if leftover else PurgePhase.STARTED,
         password=leftover.password if leftover else None,
         bytes_written=leftover.bytes_written if leftover else 0,
     )  # fmt: skip
@@ -169,7 +170,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         with contextlib.suppress(BenchError):
             _ended_badly(work, step, reason)
         raise
-    record.purge_ends(step, "done")
+    record.purge_ends(step, PurgeState.COMPLETE)
     record.close_purges(key, f"purged in run {record.number}", with_password=rung.tool == "hdparm")
 
 
@@ -181,8 +182,10 @@ def _ended_badly(work: Work, step: int, reason: str) -> None:
             (work.record.number, step),
         ).fetchone()
     )
-    is_touched = row is None or row["phase"] != "begun" or row["password"] is not None
-    work.record.purge_ends(step, "interrupted" if is_touched else "closed", reason)
+    is_touched = row is None or row["phase"] != PurgePhase.STARTED or row["password"] is not None
+    work.record.purge_ends(
+        step, PurgeState.INTERRUPTED if is_touched else PurgeState.CLOSED, reason
+    )
     if not is_touched:
         return
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
@@ -274,7 +277,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
     erase = sanitize_commands.CRYPTOGRAPHIC_ERASE if crypto else sanitize_commands.USER_DATA_ERASE
     argv = sanitize_commands.format_nvm(path, keep, erase)
     _check_before_change(work)
-    work.record.purge_goes_on(work.current.index, "erasing")
+    work.record.purge_goes_on(work.current.index, PurgePhase.ERASING)
     with _not_stoppable(work, rung.title):
         result = _command(work, argv, None)
     if not sanitize_commands.is_formatted(result.text):
@@ -299,7 +302,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     path, ask = work.drive.path, _ask(work)
     argv = sanitize_commands.sanitize(path, action)
     log = ask.sanitize()
-    ours = leftover is not None and leftover.phase == "erasing" and log.action == action
+    ours = leftover is not None and leftover.phase == PurgePhase.ERASING and log.action == action
     end_states = (sanitize_commands.COMPLETED, sanitize_commands.COMPLETED_KEPT)
     goes_on = log.status == sanitize_commands.IN_PROGRESS
     if goes_on and not ours:
@@ -312,11 +315,11 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     )
     if not was_sent:
         _check_before_change(work)
-        work.record.purge_goes_on(work.current.index, "erasing")
+        work.record.purge_goes_on(work.current.index, PurgePhase.ERASING)
         result = _command(work, argv, 120)
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
-    work.record.purge_goes_on(work.current.index, "erasing", bytes_written=SANITIZE_TAKEN)
+    work.record.purge_goes_on(work.current.index, PurgePhase.ERASING, bytes_written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
@@ -379,8 +382,8 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         _set_password(work, ask, rung, password)
     if work.cancel.is_set():
         stop = Cancelled("cancelled before the erase")
-        raise stop if resumes else _without_password(work, ask, password, "begun", stop)
-    work.record.purge_goes_on(work.current.index, "erasing", password=password)
+        raise stop if resumes else _without_password(work, ask, password, PurgePhase.STARTED, stop)
+    work.record.purge_goes_on(work.current.index, PurgePhase.ERASING, password=password)
     act = "erase-enhanced" if rung.name.endswith("enhanced") else "erase"
     with _not_stoppable(work, rung.title):
         argv = sanitize_commands.ata(work.drive.path, act, password)
@@ -392,13 +395,13 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
             if result.exit_code != 0
             else Inconclusive(f"{rung.title}: the drive still has its password after it")
         )
-        raise _without_password(work, ask, password, "erasing", failure)
+        raise _without_password(work, ask, password, PurgePhase.ERASING, failure)
     return {"command": " ".join(argv), "tool_output": f"hdparm -I after it: {after.word}"}
 
 
 def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
     """Record the password first, then set it."""
-    work.record.purge_goes_on(work.current.index, "password", password=password)
+    work.record.purge_goes_on(work.current.index, PurgePhase.PASSWORD, password=password)
     work.record.event(
         work.now,
         "purge",
@@ -409,11 +412,11 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
     now = ask.security()
     if result.exit_code != 0 or not now.is_enabled:
         failure = _failed(work, f"{rung.title}, setting its password", result)
-        raise _without_password(work, ask, password, "begun", failure)
+        raise _without_password(work, ask, password, PurgePhase.STARTED, failure)
 
 
 def _without_password(
-    work: Work, ask: Ask, password: str, phase: str, failure: BenchError
+    work: Work, ask: Ask, password: str, phase: PurgePhase, failure: BenchError
 ) -> BenchError:
     """The failure with the state of the password. `phase` is the purge's phase without it."""
     try:
@@ -439,7 +442,7 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
     """Discard the whole drive in chunks. An interrupted discard starts again."""
     capacity, path = work.drive.identity.capacity, work.drive.path
     before = work.sampler.counters().discard_bytes
-    work.record.purge_goes_on(work.current.index, "erasing")
+    work.record.purge_goes_on(work.current.index, PurgePhase.ERASING)
     done_bytes = 0
     work.current.share = lambda: done_bytes / capacity
     for offset, length in _chunks(0, capacity):
@@ -460,7 +463,7 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write the whole drive, then read and check it. Continues an interrupted overwrite."""
     capacity = work.drive.identity.capacity
     begin = 0 if leftover is None else min(leftover.bytes_written, capacity) // MIB * MIB
-    work.record.purge_goes_on(work.current.index, "erasing", bytes_written=begin)
+    work.record.purge_goes_on(work.current.index, PurgePhase.ERASING, bytes_written=begin)
     start = work.sampler.counters()
 
     def share() -> float:
@@ -506,7 +509,9 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         if not reads:
-            work.record.purge_goes_on(work.current.index, "erasing", bytes_written=offset + length)
+            work.record.purge_goes_on(
+                work.current.index, PurgePhase.ERASING, bytes_written=offset + length
+            )
 
 
 _BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {
