@@ -141,15 +141,15 @@ def test_a_new_store_has_the_tables_that_the_migrations_make(
         as_version(old, 1)
         database.open_writer(tmp_path / "old").close()
     with (
-        contextlib.closing(database.open_writer(tmp_path / "old")) as migrated,
-        contextlib.closing(database.open_writer(tmp_path / "new")) as new,
+        contextlib.closing(database.open_writer(tmp_path / "old")) as old_store,
+        contextlib.closing(database.open_writer(tmp_path / "new")) as new_store,
     ):
-        assert objects_of(new) == objects_of(migrated)
-        tables = {name for kind, name, _ in objects_of(new) if kind == "table"}
+        assert objects_of(new_store) == objects_of(old_store)
+        tables = {name for kind, name, _ in objects_of(new_store) if kind == "table"}
         for table in tables - {"meta", "sqlite_sequence"}:
-            assert migrated.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
+            assert old_store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
         bench = "SELECT value FROM meta WHERE key = 'bench'"
-        assert uuid.UUID(new.execute(bench).fetchone()[0])
+        assert uuid.UUID(new_store.execute(bench).fetchone()[0])
 
 
 def test_a_migration_copies_the_store_first(
