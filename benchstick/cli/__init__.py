@@ -41,6 +41,7 @@ COMMANDS = {
     "web": "web",
     "practice": "practice",
     "support": "support",
+    "store": "store",
     "appliance": "appliance",
     "console": "console",
     "licences": "licences",
