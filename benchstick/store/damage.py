@@ -137,21 +137,21 @@ def _save(db: sqlite3.Connection, new: sqlite3.Connection, table: str) -> Saved:
     places = ", ".join("?" * len(columns))
     insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
     has_rowid = not any(info[0] == table and info[1] for info in _without_rowid(new))
-    count = lost = 0
+    count = lost_count = 0
     for row in _readable(db, table, columns, by_rowid=has_rowid):
         if row is None:
-            lost += 1
+            lost_count += 1
             continue
         try:
             new.execute(insert, row)
             count += 1
         except sqlite3.Error:  # a value that the table does not allow
-            lost += 1
+            lost_count += 1
     try:
         total = int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     except sqlite3.DatabaseError:
-        return Saved(table, count, None if lost else 0)
-    return Saved(table, count, max(lost, total - count))
+        return Saved(table, count, None if lost_count else 0)
+    return Saved(table, count, max(lost_count, total - count))
 
 
 def _without_rowid(db: sqlite3.Connection) -> list[tuple[str, bool]]:

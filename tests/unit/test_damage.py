@@ -43,9 +43,9 @@ def counts(path: Path) -> dict[str, int]:
 def test_a_sound_store_has_no_damage_and_is_recovered_whole(store: Path, tmp_path: Path) -> None:
     before = store.read_bytes()
     assert damage.find_damage(store) == []
-    saved = damage.recover(store, tmp_path / "new.db")
-    assert {item.table: item.rows for item in saved} == counts(store) == counts(tmp_path / "new.db")
-    assert {item.lost for item in saved} == {0}
+    tables = damage.recover(store, tmp_path / "new.db")
+    assert {item.table: item.rows for item in tables} == counts(store) == counts(tmp_path / "new.db")
+    assert {item.lost for item in tables} == {0}
     assert store.read_bytes() == before
     with (
         contextlib.closing(sqlite3.connect(store)) as old,
@@ -79,10 +79,10 @@ def test_a_damaged_cell_is_reported_with_its_row(
         (row,) = db.execute(f"SELECT max(rowid) FROM {table}").fetchone()
         db.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?", (value, row))
         db.commit()
-    (found,) = damage.find_damage(store)
-    assert (found.table, found.column, found.problem) == (table, column, problem)
-    assert found.row and str(found) == f"{table} {found.row} {column}: {problem}"
-    # Its other columns can be read: the row is saved.
+    (item,) = damage.find_damage(store)
+    assert (item.table, item.column, item.problem) == (table, column, problem)
+    assert item.row and str(found) == f"{table} {item.row} {column}: {problem}"
+    # Its other columns can be read: the row is tables.
     assert all(item.lost == 0 for item in damage.recover(store, tmp_path / "new.db"))
 
 
@@ -103,10 +103,10 @@ def test_a_page_that_cannot_be_read_costs_only_its_rows(store: Path, tmp_path: P
     data[middle * PAGE : (middle + 1) * PAGE] = b"\xa5" * PAGE
     store.write_bytes(data)
     assert damage.find_damage(store) != []
-    saved = damage.recover(store, tmp_path / "new.db")
-    assert sum(item.rows for item in saved) > 0.8 * sum(whole.values())
-    assert any(item.lost != 0 for item in saved)
-    assert {item.table: item.rows for item in saved} == counts(tmp_path / "new.db")
+    tables = damage.recover(store, tmp_path / "new.db")
+    assert sum(item.rows for item in tables) > 0.8 * sum(whole.values())
+    assert any(item.lost != 0 for item in tables)
+    assert {item.table: item.rows for item in tables} == counts(tmp_path / "new.db")
     assert not [item for item in damage.find_damage(tmp_path / "new.db") if not item.row]
 
 
