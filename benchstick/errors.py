@@ -91,6 +91,12 @@ class NoStore(StoreFailed):
     exit_code = EXIT_BAD_INPUT
 
 
+class DamagedRow(StoreFailed):
+    """A row of the store has no longer what was written to it."""
+
+    code = "damaged"
+
+
 class Cancelled(BenchError):
     """Somebody cancelled the run."""
 

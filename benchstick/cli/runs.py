@@ -9,6 +9,7 @@ import click
 
 from benchstick.cli.common import print_json, print_line, print_table, reader, tell_notices
 from benchstick.drives import bottlenecks
+from benchstick.errors import DamagedRow
 from benchstick.paths import data_folder
 from benchstick.plan.states import Validity
 from benchstick.plan.units import duration_text
@@ -73,12 +74,35 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
 def show(number: int, as_json: bool) -> None:
     """Show run N: its result, test conditions and events."""
     with reader() as db:
-        document = run_reader.run_json(db, number)
+        try:
+            document = run_reader.run_json(db, number)
+        except DamagedRow:
+            _print_readable(run_reader.readable_parts(db, number), as_json=as_json)
+            raise
     bottlenecks.put_into(document["drive"])
     if as_json:
         print_json(document)
     else:
         print_run(document)
+
+
+def _print_readable(run: Mapping[str, Any], *, as_json: bool) -> None:
+    """What can still be read of a damaged run."""
+    if as_json:
+        print_json({"schema": "benchstick/damaged-run/1", **run})
+        return
+    print_line(
+        f"run {run['number']} · {run['suite']} · {run['drive_model']} ({run['drive_code']})"
+        f" · {run['state']} · {run['created_utc']}"
+    )
+    print("this run is damaged in the store; what can still be read:")
+    print_table(
+        ("result", "pass", "value", "unit", "state"),
+        [
+            (item["name"], item["pass"] or "", item["value"], item["unit"], item["state"])
+            for item in run["results"]
+        ],
+    )
 
 
 def print_run(document: Mapping[str, Any]) -> None:

@@ -74,7 +74,8 @@ class LimitState(StrEnum):
 
 
 class RunState(StrEnum):
-    """`CORRUPT`: the drive returned other data than was written, however the run ended."""
+    """`CORRUPT`: the drive returned other data than was written, however the run ended.
+    `DAMAGED`: the store's row has no state any more; it is shown, never stored."""
 
     RUNNING = "running"
     COMPLETE = "done"
@@ -83,6 +84,7 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
     REFUSED = "refused"
+    DAMAGED = "damaged"
 
 
 class StepState(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from benchstick.analysis.comparison.rank import check_numbers, compare
 from benchstick.errors import BadInput
 from benchstick.store import known_drives, reference_results, run_reader, spec_sheets
+from benchstick.store.stored_values import stored_object
 from benchstick.suites.spec_sheets import beside
 
 # Answered by an index alone: see migration 004.
@@ -51,15 +51,18 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
     if 0 < number < 1 << 63:
         row = db.execute(
             "SELECT number, uuid, suite, practice, state, created_utc, drive_key, drive_json,"
-            " conditions_json, json_remove(plan_json, '$.steps') AS plan_json,"
-            " json_object('charts', json_extract(result_json, '$.charts'),"
-            "  'series', json_extract(result_json, '$.series')) AS result_json"
+            " conditions_json, CASE WHEN json_valid(plan_json)"
+            " THEN json_remove(plan_json, '$.steps') END AS plan_json,"
+            " CASE WHEN result_json IS NULL OR json_valid(result_json)"
+            " THEN json_object('charts', json_extract(result_json, '$.charts'),"
+            "  'series', json_extract(result_json, '$.series')) END AS result_json"
             " FROM runs WHERE number = ?",
             (number,),
         ).fetchone()
     if row is None:
         raise BadInput(f"runs: run {number}: there is no such run", field="runs")
-    drive = json.loads(row["drive_json"])
+    of = f"run {number}"
+    drive = stored_object(row["drive_json"], f"{of}: its drive")
     # The label of today: it is how the operator calls the drive.
     drive["label"] = labels.get(row["drive_key"], drive.get("label"))
     results = db.execute(
@@ -75,9 +78,9 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
         "state": run_reader.shown_state(db, row),
         "created_utc": row["created_utc"],
         "drive": drive,
-        "plan": json.loads(row["plan_json"]),
-        "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(row["result_json"]),
+        "plan": stored_object(row["plan_json"], f"{of}: its plan"),
+        "conditions": stored_object(row["conditions_json"], f"{of}: its test conditions"),
+        "result": stored_object(row["result_json"], f"{of}: its result"),
         "results": [dict(result) for result in results],
     }
 

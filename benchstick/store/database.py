@@ -71,6 +71,11 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise StoreFailed(f"the store failed: {error}") from error
 
 
+def _text(data: bytes) -> str:
+    # One damaged cell must not hide the other rows of a list.
+    return data.decode("utf-8", "backslashreplace")
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
@@ -80,6 +85,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     db.row_factory = sqlite3.Row
+    db.text_factory = _text
     db.execute("PRAGMA foreign_keys = ON")
     return db
 

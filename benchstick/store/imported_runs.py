@@ -13,6 +13,7 @@ from benchstick.plan.quantity import FIELDS
 from benchstick.plan.states import RequestState
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.stored_values import stored_object
 
 # More than that wait only where no agent takes them.
 WAITING = 4
@@ -133,7 +134,7 @@ def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
         (run,),
     )
     return [
-        {**json.loads(row["verdict_json"]),
+        {**stored_object(row["verdict_json"], f"run {run}: an imported verdict"),
          "imported": {"bench": row["bench"], "number": row["number"]}}
         for row in rows
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from benchstick.plan.states import UNFINISHED_PURGES, PurgeState
 from benchstick.store import locks
 from benchstick.store.database import transaction, utc_now
+from benchstick.store.stored_values import stored_object
 
 
 def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -47,4 +48,4 @@ def keep_drives_seen(db: sqlite3.Connection, document: Mapping[str, Any]) -> Non
 def drive_scans(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
     """(UTC time, `benchstick/drives/2` document) of the agent's last scan, None before any."""
     row = db.execute("SELECT utc, drives_json FROM drive_scans").fetchone()
-    return None if row is None else (row["utc"], json.loads(row["drives_json"]))
+    return None if row is None else (row["utc"], stored_object(row["drives_json"], "the last scan"))

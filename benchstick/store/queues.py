@@ -7,7 +7,6 @@ agent has taken it.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from benchstick.plan.run_queue import entries_of
 from benchstick.plan.states import EntryState, QueueState, RequestState
 from benchstick.store import agent_requests, locks, run_reader
 from benchstick.store.database import transaction, utc_now
+from benchstick.store.stored_values import stored_object, stored_state
 
 SCHEMA = "benchstick/queue/2"
 NO_COMMAND = "the command that ran it has ended"
@@ -189,7 +189,7 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     ).fetchone()
     if row is None:
         return None
-    body = json.loads(row["body_json"])
+    body = stored_object(row["body_json"], f"queue {number}")
     try:
         wishes = entries_of(body if isinstance(body, dict) else {})
     except BadInput:
@@ -212,13 +212,14 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
 def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[QueueState, str | None]:
     """(state, why) as they are shown."""
     if row["state"] == RequestState.REFUSED:
-        error = json.loads(row["answer_json"]).get("error") or {}
+        error = stored_object(row["answer_json"], "the queue's answer").get("error") or {}
         return QueueState.REFUSED, error.get("message")
     if queue_row is None:
         return QueueState.WAITING, None
     if queue_row["state"] == QueueState.OPEN and not is_carried_out(queue_row):
         return QueueState.STOPPED, NO_AGENT if owner_of(queue_row) is None else NO_COMMAND
-    return QueueState(queue_row["state"]), queue_row["reason"]
+    state = stored_state(QueueState, queue_row["state"], f"queue {queue_row['number']}")
+    return state, queue_row["reason"]
 
 
 def _entries(

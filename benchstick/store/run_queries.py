@@ -15,6 +15,7 @@ from benchstick.plan.drive_key import DriveKey, keys_of_serial
 from benchstick.plan.states import RequestState, RunState
 from benchstick.store import locks, run_results
 from benchstick.store.database import transaction, utc_now
+from benchstick.store.stored_values import stored_object
 
 
 def bench_id(db: sqlite3.Connection) -> str:
@@ -45,8 +46,9 @@ def last_runs(db: sqlite3.Connection, count: int = 20) -> list[sqlite3.Row]:
     """The last runs, newest first, each with its result's `verdict` where it has one."""
     return db.execute(
         "SELECT number, uuid, suite, practice, drive_key, drive_model, state, exit_code, reason,"
-        " ended_utc, json_array_length(plan_json, '$.steps') AS steps,"
-        " CASE json_type(result_json, '$.verdict') WHEN 'text'"
+        " ended_utc, CASE WHEN json_valid(plan_json)"
+        " THEN json_array_length(plan_json, '$.steps') END AS steps,"
+        " CASE WHEN json_valid(result_json) AND json_type(result_json, '$.verdict') = 'text'"
         " THEN json_extract(result_json, '$.verdict') END AS verdict FROM runs"
         # By number: other columns lie behind long ones, which may be on a slow stick.
         " WHERE number > (SELECT max(number) FROM runs) - ? ORDER BY number DESC",
@@ -303,7 +305,8 @@ def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     ).fetchone()
     if row is None:
         return None
-    answer = json.loads(row["answer_json"]) if row["answer_json"] else {}
+    of = f"request {number}"
+    answer = stored_object(row["answer_json"], of) if row["answer_json"] else {}
     return {
         "schema": "benchstick/request/1",
         "id": row["id"],
@@ -313,7 +316,7 @@ def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         "run": row["run"],
         "answered_utc": row["utc"],
         "error": answer.get("error"),
-        "body": json.loads(row["body_json"]),
+        "body": stored_object(row["body_json"], of),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from benchstick.plan.result import Result
 from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
 from benchstick.store.run_results import Sample
+from benchstick.store.stored_values import converted, stored_list, stored_object
 
 RUN_SCHEMA = "benchstick/run/2"
 
@@ -45,7 +45,9 @@ def state_row(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
 def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
     """The findings of a run whose data is corrupt (`plan.corrupt`), empty of any other. `row` is
     that of `find_run`."""
-    return list(json.loads(row["corrupt_json"])) if row["corrupt_json"] else []
+    if not row["corrupt_json"]:
+        return []
+    return stored_list(row["corrupt_json"], f"run {row['number']}: its findings")
 
 
 def any_running(db: sqlite3.Connection) -> bool:
@@ -55,14 +57,21 @@ def any_running(db: sqlite3.Connection) -> bool:
 
 def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> RunState:
     """The state to show: a run called running whose lock is free was interrupted."""
-    state = RunState(row["state"])
+    state = _stored_state(row)
     if state != RunState.RUNNING or locks.is_alive(row["uuid"]):
         return state
     # A runner writes the state before it releases the lock, so read it again after the lock.
     again = find_run(db, row["number"])
     if again["state"] != RunState.RUNNING:
-        return RunState(again["state"])
+        return _stored_state(again)
     return RunState.CORRUPT if findings_of(again) else RunState.INTERRUPTED
+
+
+def _stored_state(row: sqlite3.Row) -> RunState:
+    try:
+        return RunState(row["state"])
+    except ValueError:
+        return RunState.DAMAGED
 
 
 def list_runs(
@@ -92,20 +101,22 @@ def _result_fields(row: sqlite3.Row) -> dict[str, Any]:
 
 def results_of(db: sqlite3.Connection, number: int) -> list[Result]:
     """All results of a run in the order measured."""
-    return [
-        Result(
-            step=row["step"],
-            **_result_fields(row),
-            value=row["value"],
-            unit=row["unit"],
-            pass_no=row["pass"],
-            target=row["target"],
-            state=Validity(row["state"]),
-            reason=row["reason"],
-            detail=json.loads(row["detail_json"]),
-        )
-        for row in db.execute("SELECT * FROM results WHERE run = ? ORDER BY id", (number,))
-    ]
+    rows = db.execute("SELECT * FROM results WHERE run = ? ORDER BY id", (number,)).fetchall()
+    return converted(lambda: [_result(row) for row in rows], f"run {number}: its results")
+
+
+def _result(row: sqlite3.Row) -> Result:
+    return Result(
+        step=row["step"],
+        **_result_fields(row),
+        value=row["value"],
+        unit=row["unit"],
+        pass_no=row["pass"],
+        target=row["target"],
+        state=Validity(row["state"]),
+        reason=row["reason"],
+        detail=stored_object(row["detail_json"], f"run {row['run']}: result {row['name']}"),
+    )
 
 
 def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sample]:
@@ -128,12 +139,32 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]
     return [dict(row) for row in rows]
 
 
+def readable_parts(db: sqlite3.Connection, number: int) -> dict[str, Any]:
+    """Of a run that `run_json` calls damaged what can still be read without its documents: the
+    run's own columns, and its results by name. BadInput when there is no such run."""
+    row = find_run(db, number)
+    names = (
+        "number", "uuid", "suite", "drive_code", "drive_model", "exit_code", "reason",
+        "created_utc", "ended_utc",
+    )  # fmt: skip
+    results = db.execute(
+        "SELECT name, pass, value, unit, state, reason FROM results WHERE run = ? ORDER BY id",
+        (number,),
+    )
+    return {
+        **{name: row[name] for name in names},
+        "practice": bool(row["practice"]),
+        "state": shown_state(db, row),
+        "results": [dict(result) for result in results],
+    }
+
+
 def run_json(
     db: sqlite3.Connection, number: int, results: Sequence[Result] | None = None
 ) -> dict[str, Any]:
     """The `benchstick/run/2` document of one run, samples apart. `results`: its results, where the
     caller has read them."""
-    row = find_run(db, number)
+    row, of = find_run(db, number), f"run {number}"
     steps = db.execute(
         "SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)
     ).fetchall()
@@ -154,10 +185,14 @@ def run_json(
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],
         "imported": imported_runs.origin(db, number),
-        "drive": json.loads(row["drive_json"]),
-        "plan": json.loads(row["plan_json"]),
-        "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(row["result_json"]) if row["result_json"] else None,
+        "drive": stored_object(row["drive_json"], f"{of}: its drive"),
+        "plan": stored_object(row["plan_json"], f"{of}: its plan"),
+        "conditions": stored_object(row["conditions_json"], f"{of}: its test conditions"),
+        "result": (
+            None
+            if row["result_json"] is None
+            else stored_object(row["result_json"], f"{of}: its result")
+        ),
         "steps": [
             {
                 "step_index": step["step_index"],
@@ -168,7 +203,7 @@ def run_json(
                 "t_start": step["t_start"],
                 "t_end": step["t_end"],
                 "artifacts": step["artifacts"],
-                "detail": json.loads(step["detail_json"]),
+                "detail": stored_object(step["detail_json"], f"{of}: step {step['name']}"),
             }
             for step in steps
         ],

@@ -11,6 +11,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.states import RunState
 from benchstick.store import run_queries
 from benchstick.store.database import transaction, utc_now
+from benchstick.store.stored_values import converted, stored_object
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
@@ -30,7 +31,13 @@ def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -
 def list_sheets(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
     """(id, sheet) of all, the oldest first."""
     rows = db.execute("SELECT id, sheet_json FROM spec_sheets ORDER BY id")
-    return [(row["id"], Sheet.from_json(json.loads(row["sheet_json"]))) for row in rows]
+    return [(row["id"], _sheet_of(row)) for row in rows]
+
+
+def _sheet_of(row: sqlite3.Row) -> Sheet:
+    what = f"spec sheet {row['id']}"
+    document = stored_object(row["sheet_json"], what)
+    return converted(lambda: Sheet.from_json(document), what)
 
 
 def remove(db: sqlite3.Connection, number: int) -> None:

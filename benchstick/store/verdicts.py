@@ -11,6 +11,7 @@ from benchstick.errors import BadInput
 from benchstick.store import imported_runs, webhook_outbox
 from benchstick.store.database import transaction
 from benchstick.store.run_queries import bench_id
+from benchstick.store.stored_values import stored_object
 
 
 def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = False) -> int:
@@ -43,7 +44,7 @@ def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         row = db.execute("SELECT verdict_json FROM verdicts WHERE number = ?", (number,)).fetchone()
     if row is None:
         raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
-    return {"number": number, **json.loads(row["verdict_json"])}
+    return {"number": number, **stored_object(row["verdict_json"], f"verdict {number}")}
 
 
 def of_run(db: sqlite3.Connection, run: int) -> list[int]:
@@ -68,9 +69,11 @@ def list_verdicts(
     (what was scanned or typed as the drive's asset tag) are None where nothing is known of them."""
     rows = _last(
         db,
-        "recipe, drive_key, drive_code, json_extract(verdict_json, '$.drive.model') AS drive_model,"
-        " json_extract(verdict_json, '$.labels.asset') AS asset, verdict, exit_code, reason,"
-        " started_utc, ended_utc",
+        "recipe, drive_key, drive_code, CASE WHEN json_valid(verdict_json)"
+        " THEN json_extract(verdict_json, '$.drive.model') END AS drive_model,"
+        " CASE WHEN json_valid(verdict_json)"
+        " THEN json_extract(verdict_json, '$.labels.asset') END AS asset,"
+        " verdict, exit_code, reason, started_utc, ended_utc",
         limit, word, before,
     )  # fmt: skip
     return [dict(row) for row in rows]
@@ -81,7 +84,13 @@ def documents(
 ) -> list[dict[str, Any]]:
     """The verdicts of `list_verdicts`, whole: `benchstick/verdict/2` with their `number`."""
     rows = _last(db, "verdict_json", limit, word, before)
-    return [{**json.loads(row["verdict_json"]), "number": row["number"]} for row in rows]
+    return [
+        {
+            **stored_object(row["verdict_json"], f"verdict {row['number']}"),
+            "number": row["number"],
+        }
+        for row in rows
+    ]
 
 
 def _last(
