@@ -140,9 +140,14 @@ def put_drawings(folder: Path, drawings: Mapping[str, str]) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace the file at `path` by `data`, whole or not at all. BadInput."""
+    """Replace the file at `path` by `data`, whole or not at all; a link's target where it is one.
+    A device or pipe is written to. BadInput."""
     fresh = None
     try:
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
         with tempfile.NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name[:100]}.", delete=False
         ) as file:
@@ -153,8 +158,8 @@ def write_file(path: Path, data: bytes) -> None:
         os.umask(mask)
         fresh.chmod(0o666 & ~mask)
         fresh.replace(path)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # resolve() of a circle of links
         if fresh is not None:
             fresh.unlink(missing_ok=True)
-        text = f"{path}: {error.strerror}; choose another --output"
-        raise BadInput(text, field="output") from None
+        problem = getattr(error, "strerror", None) or error
+        raise BadInput(f"{path}: {problem}; choose another --output", field="output") from None

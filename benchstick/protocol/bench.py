@@ -76,6 +76,10 @@ class Reads(Protocol):
     def run(self, number: int) -> StoredRun | None:
         """A run with its results; None when there is no such run."""
 
+    def readable_run(self, number: int) -> Document:
+        """What can still be read of a run for which `run` raises DamagedRow: its own columns, and
+        its `results` by name. BadInput when there is no such run."""
+
     def live(self, number: int) -> Document | None:
         """The live record of a run; None when it is not running here."""
 

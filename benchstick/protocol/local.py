@@ -214,6 +214,9 @@ class LocalBench(Bench):
         bottlenecks.put_into(document["drive"])
         return StoredRun(document, results)
 
+    def readable_run(self, number: int) -> Document:
+        return run_reader.readable_parts(self._reader, number)
+
     def live(self, number: int) -> Document | None:
         row = self._row(number)
         return None if row is None else live_progress.read(row["uuid"])

@@ -349,7 +349,7 @@ TAG_OF_STATE = {
     GuardState.FREE: "ok", GuardState.LOCKED: "lock", GuardState.PROTECTED: "bad",
     RunState.RUNNING: "run", RunState.COMPLETE: "ok", RunState.CORRUPT: "bad",
     RunState.FAILED: "bad", RunState.CANCELLED: "warn", RunState.INTERRUPTED: "warn",
-    RunState.REFUSED: "bad",
+    RunState.REFUSED: "bad", RunState.DAMAGED: "bad",
     Validity.SKIPPED: "warn", Validity.INVALID: "bad", Validity.VALID: "ok",
     QueueingState.WORKS: "ok", QueueingState.INEFFECTIVE: "warn", QueueingState.UNCLEAR: "warn",
     Verdict.PASS: "ok", Verdict.FAIL: "bad", Verdict.INCONCLUSIVE: "warn",

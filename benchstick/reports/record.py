@@ -31,8 +31,9 @@ from benchstick.store.run_results import Sample
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
 _SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
-# Runs that are over. One that was refused measured nothing.
-END_STATES = tuple(state for state in RunState if state not in (RunState.RUNNING, RunState.REFUSED))
+# Runs that are over. One that was refused measured nothing; no bench stores `damaged`.
+_NO_END = (RunState.RUNNING, RunState.REFUSED, RunState.DAMAGED)
+END_STATES = tuple(state for state in RunState if state not in _NO_END)
 _STEP_STATES = tuple(state for state in StepState if state != StepState.RUNNING)
 COLUMNS = tuple(Sample.__dataclass_fields__)
 # With runs of version 1.

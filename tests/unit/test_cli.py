@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchstick import cli
+from benchstick.cli.export import write_file
 from benchstick.cli.runs import print_run
+from benchstick.errors import BadInput
 from benchstick.plan.tabular_output import safe_cell
 from benchstick.store import database
 from benchstick.store.export import results_csv
@@ -150,3 +154,22 @@ def test_a_run_is_shown_with_the_drives_state(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("value", ["=1+1", "+1", "-1", "@x", "\tx"])
 def test_csv_cells_are_no_formulas(value: str) -> None:
     assert safe_cell(value) == f"'{value}"
+
+
+def test_an_output_that_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """A device or pipe; and the file behind a link, which stays a link."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("file")
+    with ThreadPoolExecutor() as pool:
+        text = pool.submit(pipe.read_bytes)
+        write_file(pipe, b"result")
+        assert text.result(timeout=30) == b"result"
+    assert pipe.is_fifo()
+    write_file(link, b"result")
+    assert link.is_symlink() and (tmp_path / "file").read_bytes() == b"result"
+    with pytest.raises(BadInput, match="Is a directory; choose another --output"):
+        write_file(tmp_path, b"result")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(BadInput, match="choose another --output"):
+        write_file(tmp_path / "circle", b"result")

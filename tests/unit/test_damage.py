@@ -44,7 +44,9 @@ def test_a_sound_store_has_no_damage_and_is_recovered_whole(store: Path, tmp_pat
     before = store.read_bytes()
     assert damage.find_damage(store) == []
     tables = damage.recover(store, tmp_path / "new.db")
-    assert {item.table: item.rows for item in tables} == counts(store) == counts(tmp_path / "new.db")
+    assert (
+        {item.table: item.rows for item in tables} == counts(store) == counts(tmp_path / "new.db")
+    )
     assert {item.lost for item in tables} == {0}
     assert store.read_bytes() == before
     with (
@@ -81,8 +83,8 @@ def test_a_damaged_cell_is_reported_with_its_row(
         db.commit()
     (item,) = damage.find_damage(store)
     assert (item.table, item.column, item.problem) == (table, column, problem)
-    assert item.row and str(found) == f"{table} {item.row} {column}: {problem}"
-    # Its other columns can be read: the row is tables.
+    assert item.row and str(item) == f"{table} {item.row} {column}: {problem}"
+    # Its other columns can be read: the row is saved.
     assert all(item.lost == 0 for item in damage.recover(store, tmp_path / "new.db"))
 
 

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.run_timeline import passes, timed_steps
 from benchstick.analysis.series import POINTS, every_of
-from benchstick.errors import BadInput
+from benchstick.errors import BadInput, DamagedRow
 from benchstick.plan.states import RunState, Validity
 from benchstick.protocol.messages import RunEntry
 from benchstick.reports import charts, conditions, formatting
@@ -100,8 +100,12 @@ def api_index() -> Response:
 
 
 @bp.get("/runs/<number>")
-def run(number: str) -> str:
-    run, results = document_and_results(_number(number))
+def run(number: str) -> str | tuple[str, int]:
+    try:
+        run, results = document_and_results(_number(number))
+    except DamagedRow as error:
+        parts = bench().readable_run(_number(number))
+        return render_template("damaged_run.html", run=parts, reason=error.message), 503
     result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == RunState.RUNNING else result
