@@ -122,13 +122,13 @@ def test_a_sweep_that_only_reads_does_not_purge_by_default(drive_json: Make) -> 
 
 def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(**TRIM), {"span": "75"})
-    fill_figures = (
+    fill_results = (
         "filled 2 times in this run, in order in 128 KiB pieces, over 750.00 GB "
         "(75.0 % of the LBAs)"
     )
-    assert plan.state == f"purged by discard of all blocks; {fill_figures}"
+    assert plan.state == f"purged by discard of all blocks; {fill_results}"
     assert plan.state_after("purged by discard of all blocks") == plan.state
-    assert plan.state_after(None) == f"purge not done; {fill_figures}"
+    assert plan.state_after(None) == f"purge not done; {fill_results}"
     read = plan_from_json(plan.to_json())
     assert (read.states, read.state) == (plan.states, plan.state)
     older = {key: value for key, value in plan.to_json().items() if key != "states"}
@@ -139,11 +139,11 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
-    time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
-    marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
-    assert precondition.state_told(plan, results_from([time_figure, marks_figure])) == plan.state
-    bad_marks = {**marks_figure, "state": "invalid", "reason": "3 of 64 marks can still be read"}
-    assert precondition.state_told(plan, results_from([time_figure, bad_marks])) == (
+    time_result = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
+    marks_result = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
+    assert precondition.state_told(plan, results_from([time_result, marks_result])) == plan.state
+    bad_marks = {**marks_result, "state": "invalid", "reason": "3 of 64 marks can still be read"}
+    assert precondition.state_told(plan, results_from([time_result, bad_marks])) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"
     )
