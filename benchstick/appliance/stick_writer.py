@@ -144,7 +144,7 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
 
 
 @contextlib.contextmanager
-def _hold_drive(drive: Drive, code: str | None) -> Iterator[guard.Hold]:
+def _hold_drive(drive: Drive, code: str | None) -> Iterator[guard.DriveLease]:
     with guard.hold(
         drive, erase=code, destructive=True, home=paths.data_folder(), over_stick=True
     ) as hold:

@@ -14,7 +14,7 @@ from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.paths import data_folder, settings_file
-from benchstick.qa.autostart_rules import hands
+from benchstick.qa.autostart_rules import make_slots
 from benchstick.store import settings
 
 
@@ -25,7 +25,7 @@ def agent() -> None:
     with cancel_on_signals() as stop:
         config = settings.load(settings_file())
         with event_log.opened(config, data_folder()) as tell:
-            slots = hands(config, data_folder(), tell)
+            slots = make_slots(config, data_folder(), tell)
             reports = Reports(more={"html": html_report}, verdicts=VERDICT_FILES)
             Agent(data_folder(), stop, reports, slots).serve()
 

@@ -25,7 +25,7 @@ from benchstick.plan.plain import storable
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.qa import parallel_drives
-from benchstick.qa.drive_session import Ask
+from benchstick.qa.drive_session import DriveTestRequest
 from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes import event_lines as lines
 from benchstick.recipes import outputs, preconditions, verdict
@@ -113,7 +113,7 @@ def qa(
     requests = [
         DriveRequest(
             drive,
-            Ask(
+            DriveTestRequest(
                 recipe=recipe, drive=_selector(drive),
                 expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
                 erase=drive.code if drive.code in erase else None,

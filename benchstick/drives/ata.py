@@ -193,9 +193,9 @@ def security_erase(word: int) -> str:
     return "supported, also enhanced" if word & 0x20 else "supported"
 
 
-def _erase_time(words: Words, word: int, supported_word: bool) -> Fact:
+def _erase_time(words: Words, word: int, is_supported: bool) -> Fact:
     """Words 89 and 90, in units of two minutes; bit 15 marks the longer form of ACS-3."""
-    if not supported_word:
+    if not is_supported:
         return Fact.unknown("the drive has no such security erase")
     value = words.words[word]
     units = value & 0x7FFF if value >> 15 else value & 0xFF

@@ -29,7 +29,7 @@ from benchstick.drives.topology import locate
 from benchstick.drives.types import Drive
 from benchstick.errors import DriveLost, Refused
 
-__all__ = ["FREE", "LOCKED", "PROTECTED", "Hold", "hold", "is_locked", "judge"]
+__all__ = ["FREE", "LOCKED", "PROTECTED", "DriveLease", "hold", "is_locked", "judge"]
 
 # udev holds a shared flock while it probes a drive after each event, on a slow stick for many
 # seconds. A run holds the drive throughout; its lock file shows this at once.
@@ -37,7 +37,7 @@ _FLOCK_PATIENCE_SECONDS = 20.0
 _DEAD_STATES = {"offline", "transport-offline", "cancel", "deleted"}
 
 
-class Hold:
+class DriveLease:
     """A drive held for one run. A context manager; `drive` is the fresh look at it."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Hold:
         self._has_stopped_writes = False
         self._stopping = threading.Lock()
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> DriveLease:
         return self
 
     def __exit__(
@@ -273,7 +273,7 @@ def hold(
     home: Path | None = None,
     query: Query = ask_live,
     over_stick: bool = False,
-) -> Hold:
+) -> DriveLease:
     """Take `drive` for a run that writes to it.
 
     `erase` is the code typed back, needed when `destructive`; `unlock` the code typed to unlock a
@@ -306,7 +306,7 @@ def hold(
             locks.release(lock_fd)
         os.close(fd)
         raise
-    return Hold(fresh, fd, lock_fd, home=home, query=query)
+    return DriveLease(fresh, fd, lock_fd, home=home, query=query)
 
 
 def _who(drive: Drive) -> str:

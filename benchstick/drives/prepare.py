@@ -17,7 +17,7 @@ from benchstick import paths
 from benchstick.drives import in_use, partition_table, subprocesses
 from benchstick.drives.device_query import Asker, ask_live
 from benchstick.drives.filesystems import KINDS, choose, why_not_mountable
-from benchstick.drives.guard import Hold
+from benchstick.drives.guard import DriveLease
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.sysfs import Tree, partition_names
 from benchstick.drives.types import Drive
@@ -77,7 +77,7 @@ def cluster_size(fs: str, size: int) -> int:
 
 
 def make_filesystem(
-    hold: Hold, fs: str, *, label: str = "BENCHSTICK", run: Run = subprocesses.run
+    hold: DriveLease, fs: str, *, label: str = "BENCHSTICK", run: Run = subprocesses.run
 ) -> Prepared:
     """Erase the table and old signatures; one partition at 1 MiB; make the filesystem on it.
 
@@ -104,7 +104,7 @@ def make_filesystem(
     return Prepared(node, kind, cluster, START_BYTES, label, length)
 
 
-def _do(run: Run, hold: Hold, argv: list[str], *, timeout: float = 120.0) -> Finished:
+def _do(run: Run, hold: DriveLease, argv: list[str], *, timeout: float = 120.0) -> Finished:
     """Run one tool that writes to the drive; its failure is the drive's loss or a clear line."""
     hold.check_medium()
     answer = run(argv, timeout=timeout)
@@ -113,7 +113,7 @@ def _do(run: Run, hold: Hold, argv: list[str], *, timeout: float = 120.0) -> Fin
     return answer
 
 
-def _failed(hold: Hold, name: str, answer: Finished) -> BenchError:
+def _failed(hold: DriveLease, name: str, answer: Finished) -> BenchError:
     path = hold.drive.path
     if not hold.alive():
         return DriveLost(f"{path} went away during {name}")
@@ -131,7 +131,7 @@ def drop_partitions(drive: Drive, run: Run = subprocesses.run) -> None:
         run(["partx", "--delete", drive.path], timeout=30)
 
 
-def _partition(hold: Hold, fs: str, run: Run) -> None:
+def _partition(hold: DriveLease, fs: str, run: Run) -> None:
     big = hold.drive.identity.capacity > _MBR_MOST_BYTES
     label = "gpt" if big else "dos"
     kind = (_GPT_TYPES if big else _MBR_TYPES)[fs]
@@ -320,7 +320,7 @@ def new_folder(mountpoint: Path, run_number: int, run_uuid: str) -> Path:
     return folder
 
 
-def discard(hold: Hold, *, run: Run = subprocesses.run) -> Finished:
+def discard(hold: DriveLease, *, run: Run = subprocesses.run) -> Finished:
     """TRIM the whole drive with blkdiscard. Checks the drive first; fails where TRIM is not had."""
     hold.check_before_write()
     return _do(run, hold, ["blkdiscard", hold.drive.path], timeout=_MKFS_TIMEOUT_SECONDS)

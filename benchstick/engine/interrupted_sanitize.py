@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.drives import sanitize_commands, sanitize_methods, subprocesses
-from benchstick.drives.guard import Hold
+from benchstick.drives.guard import DriveLease
 from benchstick.drives.guard import hold as take_hold
 from benchstick.drives.sanitize_commands import AtaSecurity, SanitizeLog
 from benchstick.drives.subprocesses import Finished
@@ -166,7 +166,7 @@ def _noted(drive: Drive, purge: Unfinished | None) -> Drive:
 # ---- queries of a drive, also for the purge itself
 
 
-class Ask:
+class DriveQueries:
     """Queries a drive with `run`, which is `subprocesses.run` or that of a run."""
 
     def __init__(self, path: str, run: Any = None) -> None:
@@ -249,23 +249,23 @@ def undo(
     return text
 
 
-def _take_back(purge: Unfinished | None, hold: Hold) -> str:
+def _take_back(purge: Unfinished | None, hold: DriveLease) -> str:
     hold.check_same()
-    ask = Ask(hold.drive.path)
+    queries = DriveQueries(hold.drive.path)
     if purge is None:
-        return _leave_sanitize(ask)
+        return _leave_sanitize(queries)
     if purge.password is not None:
-        after = ask.take_password_off(purge.password)
+        after = queries.take_password_off(purge.password)
         return f"the ATA password is removed: the drive is {after.word}; its data may be gone"
     if purge.rung.startswith("sanitize") and purge.phase == PurgePhase.ERASING:
-        return _leave_sanitize(ask)
+        return _leave_sanitize(queries)
     if purge.phase == PurgePhase.STARTED:
         return "nothing was erased"
     return "nothing can be restored: what was erased is gone, the rest is unchanged"
 
 
-def _leave_sanitize(ask: Ask) -> str:
-    log = ask.sanitize()
+def _leave_sanitize(queries: DriveQueries) -> str:
+    log = queries.sanitize()
     if log.status == sanitize_commands.IN_PROGRESS:
         raise BadInput(
             f"the drive is at {100 * log.progress:.0f} % of its sanitize, which cannot be stopped; "
@@ -274,7 +274,7 @@ def _leave_sanitize(ask: Ask) -> str:
     if log.status != sanitize_commands.FAILED:
         return f"the drive reports for its sanitize: {log.word}; its data is gone"
     # The log still reports after this that the last sanitize failed.
-    result = ask(sanitize_commands.leave_failed_sanitize(ask.path))
+    result = queries(sanitize_commands.leave_failed_sanitize(queries.path))
     if result.exit_code != 0:
         raise Inconclusive(f"the drive did not leave its failed sanitize: {result.error_line}")
     return "the drive left the failed sanitize and accepts reads and writes; it is not erased"

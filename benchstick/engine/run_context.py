@@ -14,7 +14,7 @@ from typing import Any
 
 from benchstick.analysis.sanitize_sampling import Marks
 from benchstick.drives import sanitize_methods, subprocesses
-from benchstick.drives.guard import Hold
+from benchstick.drives.guard import DriveLease
 from benchstick.drives.types import Drive, Fact
 from benchstick.engine.fileset_source.passes import Cycle
 from benchstick.engine.measure.sampler import Sampler
@@ -102,7 +102,7 @@ class Work:
     uuid: str
     drive: Drive
     plan: Plan
-    hold: Hold
+    hold: DriveLease
     record: RunRecord
     sampler: Sampler
     cancel: threading.Event

@@ -16,7 +16,7 @@ from typing import Any
 from benchstick import paths
 from benchstick.appliance import state, stick_removed
 from benchstick.drives import discover, fact_catalogue
-from benchstick.drives.guard import Hold
+from benchstick.drives.guard import DriveLease
 from benchstick.drives.types import Drive
 from benchstick.engine import automount, cgroup, host_settings, retention
 from benchstick.engine.eta import Paces, of_step
@@ -91,7 +91,7 @@ class Runner:
         suite: Suite,
         plan: Plan,
         drive: Drive,
-        hold: Hold,
+        hold: DriveLease,
         *,
         sets: Mapping[str, FileSet],
         set_folder: Path | None = None,

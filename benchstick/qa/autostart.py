@@ -80,7 +80,7 @@ class _Place:
     beside: bool = False
 
 
-class Hands:
+class BenchSlots:
     """The slots of a bench. `ports` are the setting `bench_ports`, `seconds` the countdown's;
     `begin` starts a test, None when no recipe is set to start automatically; `tell` takes a line of
     `key=value` for each event and must not block; `request_reader` reads a request for a test, None

@@ -15,14 +15,14 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
-from benchstick.qa.autostart import Begin, Hands, Test
+from benchstick.qa.autostart import Begin, BenchSlots, Test
 from benchstick.recipes.event_lines import line_of
 from benchstick.recipes.model import Recipe
 from benchstick.store.database import utc_now
 from benchstick.store.settings import Settings, SettingsError
 
 
-def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
+def make_slots(settings: Settings, home: Path, tell: Callable[[str], None]) -> BenchSlots:
     """The slots of the settings, if any, and the requested tests; `tell` takes a line for each
     event. SettingsError at the start for a recipe that does not exist or has an error. A recipe
     that `autostart` does not pin by its SHA-256 starts no test: the slots and a line on stderr show
@@ -67,7 +67,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         else:
             print(f"benchstick agent: {why_not}", file=sys.stderr)
             tell(line_of({"time": utc_now(), "event": "autostart", "message": why_not}))
-    return Hands(
+    return BenchSlots(
         ports, settings.countdown, begin, tell=tell, request_reader=read_request, why_not=why_not
     )
 
@@ -115,17 +115,17 @@ def _begin(
     `medium` that was in the drive."""
 
     def begin(drive: Drive, slot: str, ticket: Ticket) -> Test:
-        from benchstick.qa.drive_session import Ask
+        from benchstick.qa.drive_session import DriveTestRequest
         from benchstick.qa.parallel_drives import Child, DriveRequest
 
         labels = {"asset": ticket.asset, "order": ticket.order, "operator": ticket.operator}
-        ask = Ask(
+        test_request = DriveTestRequest(
             recipe=recipe, drive=drive.code,
             expected=(drive.identity.key(), drive.diskseq),
             bench_ports=by_port(Tree(), settings.bench_ports), erase=erase,
             per_controller=settings.per_controller, scanned_serial=ticket.serial or None,
             labels={name: text for name, text in labels.items() if text}, medium=medium,
         )  # fmt: skip
-        return Child(DriveRequest(drive, ask), home)
+        return Child(DriveRequest(drive, test_request), home)
 
     return begin

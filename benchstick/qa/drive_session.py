@@ -57,7 +57,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class DriveTestRequest:
     """The request for a whole recipe on one drive, for the process that tests it. A `RunRequest` is
     for one run; this process makes one for each suite, after it has looked at the drive itself.
 
@@ -83,10 +83,10 @@ class Ask:
         return {**values, "recipe": self.recipe.to_json()}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Ask:
+    def from_json(data: Mapping[str, Any]) -> DriveTestRequest:
         key, diskseq = data["expected"]
         recipe = Recipe.from_json(data["recipe"])
-        return Ask(**{**data, "recipe": recipe, "expected": (key, diskseq)})
+        return DriveTestRequest(**{**data, "recipe": recipe, "expected": (key, diskseq)})
 
 
 def posts() -> bool:
@@ -99,10 +99,15 @@ class DriveTest:
     the process `parent`, which started this one."""
 
     def __init__(
-        self, ask: Ask, home: Path, cancel_event: threading.Event, tell: Tell, parent: int
+        self,
+        test_request: DriveTestRequest,
+        home: Path,
+        cancel_event: threading.Event,
+        tell: Tell,
+        parent: int,
     ) -> None:
-        self.ask = ask
-        self.recipe = ask.recipe
+        self.test_request = test_request
+        self.recipe = test_request.recipe
         self.home = home
         self.cancel_event = cancel_event
         self.tell = tell
@@ -135,10 +140,10 @@ class DriveTest:
 
     def _find(self) -> Drive:
         """The drive that was chosen, and no other."""
-        drive = find_drive(self.ask.drive, self.home, self._hotplugs)
-        if (drive.identity.key(), drive.diskseq) != self.ask.expected:
+        drive = find_drive(self.test_request.drive, self.home, self._hotplugs)
+        if (drive.identity.key(), drive.diskseq) != self.test_request.expected:
             raise Refused(f"{drive.code}: not the drive that was chosen (replugged or replaced)")
-        token = to_token(self.ask.medium)
+        token = to_token(self.test_request.medium)
         # Runs of this test change the content.
         reason = token.difference(drive.medium, content=not self._has_run) if token else None
         if reason is not None:
@@ -149,7 +154,9 @@ class DriveTest:
         started_at = utc_now()
         ending: tuple[int, str] | None = None
         refusals: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
-        another = verdict.serial_mismatch(self.ask.scanned_serial, drive.to_json()) is not None
+        another = (
+            verdict.serial_mismatch(self.test_request.scanned_serial, drive.to_json()) is not None
+        )
         numbers: list[int] = []
         with Watch(self.recipe, self.home, self.cancel_event, self.parent) as watch:
             if not (refusals or another):
@@ -169,8 +176,9 @@ class DriveTest:
             ending = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, started_utc=started_at, ended_utc=utc_now(),
-            stopped=reason, end=ending, refused=refusals, scanned=self.ask.scanned_serial,
-            labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
+            stopped=reason, end=ending, refused=refusals, scanned=self.test_request.scanned_serial,
+            labels=self.test_request.labels,
+            slot=self.test_request.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip
         return verdict.judge(self.recipe, attempt)
@@ -197,9 +205,9 @@ class DriveTest:
     def _requests(self, drive: Drive) -> list[RunRequest]:
         return [
             entry.request(
-                self.ask.drive, drive_key=drive.identity.key(), diskseq=drive.diskseq,
+                self.test_request.drive, drive_key=drive.identity.key(), diskseq=drive.diskseq,
                 medium=drive.medium.text if drive.medium else None,
-                own_folders=self.ask.own_folders,
+                own_folders=self.test_request.own_folders,
             )
             for entry in self.recipe.entries
         ]  # fmt: skip
@@ -215,14 +223,14 @@ class DriveTest:
     def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
         """Why runs that destroy data may not start; empty where none does, or they may. A `sample`
         reads from the drive, so it waits for the drive's turn."""
-        if self.ask.erase is not None or self._has_destroyed:
+        if self.test_request.erase is not None or self._has_destroyed:
             return []
         if not any(ready.plan.destroys for ready in readies):
             return []
         reason = preconditions.why_not_erased(
             self.recipe,
             drive.to_json(),
-            bench_ports=self.ask.bench_ports,
+            bench_ports=self.test_request.bench_ports,
             is_hotplugged=drive.diskseq is not None and drive.diskseq in self._hotplugs,
             sample=lambda: blank.why_not_blank(drive.name) if sample else None,
         )
@@ -238,7 +246,7 @@ class DriveTest:
         any more."""
         drive = readies[0].drive
         # Typed by a user, or allowed by the rule: the guard requires it in either case.
-        code = self.ask.erase or drive.code
+        code = self.test_request.erase or drive.code
         requests = [
             replace(ready.request, erase=code if ready.plan.destroys else None) for ready in readies
         ]
@@ -274,7 +282,7 @@ class DriveTest:
             with watch.waiting():
                 stack.enter_context(
                     turn(exclusive=exclusive, controller=host_settings.controller(drive.name),
-                         most=self.ask.per_controller, wait=wait)
+                         most=self.test_request.per_controller, wait=wait)
                 )  # fmt: skip
             yield
 
@@ -318,7 +326,9 @@ class DriveTest:
     def _after(self, drive: Drive) -> tuple[dict[str, Any] | None, str]:
         """The drive's facts after its runs, SMART among them; else why there are none."""
         try:
-            current_drive = find_drive(self.ask.drive, self.home, self._hotplugs, makes=False)
+            current_drive = find_drive(
+                self.test_request.drive, self.home, self._hotplugs, makes=False
+            )
         except (BadInput, DriveLost, Refused) as error:
             # Its code may be another one since a drive with the same serial was plugged in.
             there = discover.scan(hotplugs=self._hotplugs, home=self.home)
@@ -356,17 +366,19 @@ def main() -> int:
     """The process of one drive: 0 when there is a verdict on stdout, else the error's exit code."""
     # Before anything slow.
     parent = os.getppid()
-    ask = Ask.from_json(json.loads(sys.stdin.read()))
+    test_request = DriveTestRequest.from_json(json.loads(sys.stdin.read()))
     # What it writes to stdout is one document: whatever else writes there goes to stderr.
     out = os.dup(1)
     os.dup2(2, 1)
 
     def tell(text: str) -> None:
-        print(f"{ask.drive}: {text}", file=sys.stderr, flush=True)
+        print(f"{test_request.drive}: {text}", file=sys.stderr, flush=True)
 
     with plain_output(), cancel_on_signals() as cancel_event:
         try:
-            document = DriveTest(ask, data_folder(), cancel_event, tell, parent).carry_out()
+            document = DriveTest(
+                test_request, data_folder(), cancel_event, tell, parent
+            ).carry_out()
         except BenchError as error:
             document = {"error": {"code": error.exit_code, "message": error.message}}
         except Exception as error:  # noqa: BLE001 - every error is reported to the caller

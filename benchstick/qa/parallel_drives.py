@@ -18,7 +18,7 @@ from benchstick.drives import shared_links
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
 from benchstick.errors import EXIT_INTERNAL, StoreFailed
-from benchstick.qa.drive_session import Ask, posts
+from benchstick.qa.drive_session import DriveTestRequest, posts
 from benchstick.recipes import verdict
 from benchstick.recipes.codes import END_CODES
 from benchstick.recipes.limits import Evidence
@@ -37,7 +37,7 @@ class DriveRequest:
     the drive is for the verdict that this one stores when the other gives none."""
 
     drive: Drive
-    ask: Ask
+    test_request: DriveTestRequest
 
 
 def carry_out(
@@ -87,7 +87,7 @@ class Child:
             start_new_session=True,
             env={**os.environ, "BENCHSTICK_HOME": str(home)},
         )
-        payload = json.dumps(request.ask.to_json()).encode()
+        payload = json.dumps(request.test_request.to_json()).encode()
         self._thread = threading.Thread(
             target=self._read, args=(payload,), name=f"qa {request.drive.code}"
         )
@@ -130,13 +130,14 @@ class Child:
         return {"number": number, **document}
 
     def _lacking(self, code: int, message: str) -> dict[str, Any]:
-        ask, drive = self._request.ask, self._request.drive
+        test_request, drive = self._request.test_request, self._request.drive
         attempt = Attempt(
             evidence=Evidence(drive=drive.to_json()), seconds=0.0, started_utc=self._started_utc,
             ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
-            labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
+            labels=test_request.labels,
+            slot=test_request.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip
-        return verdict.judge(ask.recipe, attempt)
+        return verdict.judge(test_request.recipe, attempt)
 
 
 def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:

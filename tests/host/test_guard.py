@@ -59,7 +59,7 @@ def drive(home: Path) -> Drive:
     return practice.ensure(home)
 
 
-def take(drive: Drive, home: Path) -> guard.Hold:
+def take(drive: Drive, home: Path) -> guard.DriveLease:
     return hold(drive, erase="practice", destructive=True, home=home)
 
 

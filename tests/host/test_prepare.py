@@ -12,7 +12,7 @@ import pytest
 
 from benchstick import paths
 from benchstick.drives import filesystems, practice, prepare, subprocesses
-from benchstick.drives.guard import Hold, hold
+from benchstick.drives.guard import DriveLease, hold
 from benchstick.drives.subprocesses import Finished
 from benchstick.errors import BadInput, DriveLost, Refused
 from tests.host.drive_help import call, practice_home
@@ -21,7 +21,7 @@ RUN = "0c52ae10-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def drive_hold(bench_home: Path, tmp_path: Path) -> Iterator[Hold]:
+def drive_hold(bench_home: Path, tmp_path: Path) -> Iterator[DriveLease]:
     with practice_home(tmp_path) as home:
         drive = practice.ensure(home)
         with hold(drive, erase="practice", destructive=True, home=home) as drive_hold:
@@ -33,7 +33,7 @@ def table(node: str) -> str:
 
 
 def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(
-    drive_hold: Hold,
+    drive_hold: DriveLease,
 ) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4", label="TESTLABEL")
     assert filesystem.path == f"{drive_hold.drive.path}p1"
@@ -70,7 +70,7 @@ def _count_sectors(name: str) -> int:
     return int(Path(f"/sys/block/{name}/stat").read_text().split()[6])
 
 
-def test_auto_takes_the_first_that_works_and_says_which(drive_hold: Hold) -> None:
+def test_auto_takes_the_first_that_works_and_says_which(drive_hold: DriveLease) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "auto")
     expected = "exfat" if filesystems.why_not_makeable("exfat") is None else "ext4"
     assert filesystem.fs == expected
@@ -102,7 +102,7 @@ def test_a_missing_mkfs_names_its_package(monkeypatch: pytest.MonkeyPatch) -> No
         filesystems.choose("ext4")
 
 
-def test_formatting_again_replaces_other_tables_and_signatures(drive_hold: Hold) -> None:
+def test_formatting_again_replaces_other_tables_and_signatures(drive_hold: DriveLease) -> None:
     """A GPT with a btrfs in the middle must leave no signature behind."""
     node = drive_hold.drive.path
     # What is written from here on counts as the run's own.
@@ -122,7 +122,7 @@ def test_formatting_again_replaces_other_tables_and_signatures(drive_hold: Hold)
     assert "gpt" not in call("wipefs", "--noheadings", "--output", "TYPE", node)
 
 
-def test_a_tool_that_fails_is_reported_and_a_lost_drive_is_lost(drive_hold: Hold) -> None:
+def test_a_tool_that_fails_is_reported_and_a_lost_drive_is_lost(drive_hold: DriveLease) -> None:
     def failing(stderr: bytes) -> prepare.Run:
         def run(argv: list[str], *, timeout: float | None = 60) -> Finished:
             if argv[0].startswith("mkfs"):
@@ -140,7 +140,7 @@ def test_a_tool_that_fails_is_reported_and_a_lost_drive_is_lost(drive_hold: Hold
 # --- keep --------------------------------------------------------------------------------------
 
 
-def test_keep_takes_the_largest_filesystem_that_can_be_mounted(drive_hold: Hold) -> None:
+def test_keep_takes_the_largest_filesystem_that_can_be_mounted(drive_hold: DriveLease) -> None:
     node = drive_hold.drive.path
     script = "label: gpt\nsize=200MiB\nsize=700MiB\nsize=900MiB\n"
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True)
@@ -152,20 +152,20 @@ def test_keep_takes_the_largest_filesystem_that_can_be_mounted(drive_hold: Hold)
     assert (filesystem.path, filesystem.fs, filesystem.label) == (f"{node}p2", "ext4", "MINE")
 
 
-def test_keep_finds_a_partition_that_the_kernel_does_not_show(drive_hold: Hold) -> None:
+def test_keep_finds_a_partition_that_the_kernel_does_not_show(drive_hold: DriveLease) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
     call("partx", "-d", drive_hold.drive.path)
     assert not Path(filesystem.path).exists()
     assert prepare.find_filesystem(drive_hold.drive).path == filesystem.path
 
 
-def test_keep_without_a_filesystem_names_the_remedy(drive_hold: Hold) -> None:
+def test_keep_without_a_filesystem_names_the_remedy(drive_hold: DriveLease) -> None:
     call("wipefs", "-a", drive_hold.drive.path)
     with pytest.raises(BadInput, match="--fs auto --erase practice"):
         prepare.find_filesystem(drive_hold.drive)
 
 
-def test_keep_is_refused_when_mounted_elsewhere(drive_hold: Hold, tmp_path: Path) -> None:
+def test_keep_is_refused_when_mounted_elsewhere(drive_hold: DriveLease, tmp_path: Path) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
     point = tmp_path / "elsewhere"
     point.mkdir()
@@ -177,7 +177,7 @@ def test_keep_is_refused_when_mounted_elsewhere(drive_hold: Hold, tmp_path: Path
         call("umount", point)
 
 
-def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(drive_hold: Hold) -> None:
+def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(drive_hold: DriveLease) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
     mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
@@ -196,7 +196,7 @@ def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(drive_hold: 
         prepare.unmount(mount_point)
 
 
-def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: Hold) -> None:
+def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: DriveLease) -> None:
     for odd in ("../../etc", "a/b", "", "x"):
         with pytest.raises(BadInput, match="not a run's UUID"):
             prepare.mount(drive_hold.drive.path, "ext4", odd)
@@ -204,7 +204,7 @@ def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: Hold) -> None
         prepare.unmount(Path("/"))
 
 
-def test_a_busy_mount_is_detached_lazily_and_reported(drive_hold: Hold) -> None:
+def test_a_busy_mount_is_detached_lazily_and_reported(drive_hold: DriveLease) -> None:
     filesystem = prepare.make_filesystem(drive_hold, "ext4")
     mount_point = prepare.mount(filesystem.path, filesystem.fs, RUN)
     with (mount_point / "open").open("w"):
@@ -214,14 +214,14 @@ def test_a_busy_mount_is_detached_lazily_and_reported(drive_hold: Hold) -> None:
     assert not mount_point.exists()
 
 
-def test_mounting_what_is_no_filesystem_is_a_clear_line(drive_hold: Hold) -> None:
+def test_mounting_what_is_no_filesystem_is_a_clear_line(drive_hold: DriveLease) -> None:
     call("wipefs", "-a", drive_hold.drive.path)
     with pytest.raises((BadInput, DriveLost), match="mount"):
         prepare.mount(drive_hold.drive.path, "ext4", RUN)
     assert not (paths.mounts() / RUN).exists()
 
 
-def test_discard_frees_the_backing_file(drive_hold: Hold, tmp_path: Path) -> None:
+def test_discard_frees_the_backing_file(drive_hold: DriveLease, tmp_path: Path) -> None:
     image = tmp_path / "home/practice/practice.img"
     drive_hold.check_before_write()
     subprocess.run(

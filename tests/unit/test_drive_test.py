@@ -26,7 +26,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.request import RunRequest
 from benchstick.plan.states import GuardState, RunState
 from benchstick.qa import drive_session
-from benchstick.qa.drive_session import Ask, DriveTest
+from benchstick.qa.drive_session import DriveTest, DriveTestRequest
 from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
@@ -119,13 +119,13 @@ class World:
 
     def test(self, recipe: bytes = RECIPE, **more: Any) -> dict[str, Any]:
         """The verdict of a test of the drive on one of the bench's ports."""
-        ask = Ask(
+        test_request = DriveTestRequest(
             recipe=read(recipe, "my.toml"), drive="S1",
             expected=(self.drive.identity.key(), self.drive.diskseq),
             **{"bench_ports": {"2-1": "slot 1"}, **more},
         )  # fmt: skip
         return DriveTest(
-            ask, self.home, threading.Event(), lambda text: None, os.getppid()
+            test_request, self.home, threading.Event(), lambda text: None, os.getppid()
         ).carry_out()
 
 

@@ -18,7 +18,7 @@ from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
 from benchstick.plan.states import GuardState
 from benchstick.qa import autostart_rules, parallel_drives
-from benchstick.qa.autostart import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
+from benchstick.qa.autostart import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, BenchSlots
 from benchstick.recipes import shelf
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
@@ -67,7 +67,7 @@ class Bench:
         self.tests: list[Test] = []
         self.drives: list[Drive] = []
         self.lines: list[str] = []
-        self.hands = Hands(
+        self.slots = BenchSlots(
             {"slot 1": ("2-1",), "slot 2": ("2-2",)},
             10.0,
             self.begin if recipe else None,
@@ -90,8 +90,8 @@ class Bench:
     def go(self, seconds: float = 0, hotplugs: tuple[int, ...] = (5, 6, 7, 8)) -> dict[str, Any]:
         """Time passes, the agent looks; slot 1 as the page has it."""
         self.clock += seconds
-        self.hands.look(self.drives, hotplugs)
-        self.hands.tick(self.db, self.drives)
+        self.slots.look(self.drives, hotplugs)
+        self.slots.tick(self.db, self.drives)
         return bays.list_slots(self.db)[0]
 
 
@@ -186,10 +186,10 @@ def test_two_drives_in_one_slot_are_not_tested(bench: Bench) -> None:
 def test_a_stopped_countdown_stays_stopped(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
-    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.go(1000)["state"] == "stopped"
     assert bench.tests == []
-    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.go(9)["state"] == "countdown"
     assert bench.go(1)["state"] == "testing"
 
@@ -204,7 +204,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     assert bench.go(9.5)["state"] == "countdown", "a new one, from its start"
     # Gone between two scans.
     bench.clock += 1
-    bench.hands.tick(bench.db, [])
+    bench.slots.tick(bench.db, [])
     assert bays.list_slots(bench.db)[0]["message"] == PULLED
     assert bench.tests == []
 
@@ -235,17 +235,17 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.go(10)
-    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "stop"})
     slot = bench.go()
     assert (slot["state"], slot["verdict"], slot["message"]) == (
         "done",
         "inconclusive",
         "cancelled",
     )
-    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "again"})
     bench.go(10)
     assert len(bench.tests) == 2
-    bench.hands.close()
+    bench.slots.close()
     assert bench.tests[1].document is not None
 
 
@@ -271,14 +271,14 @@ def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     ]  # fmt: skip
     bench.go(5)
     assert bench.take_events() == []
-    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.take_events() == [{"event": "stopped", **OF, "phase": "countdown"}]
-    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.take_events() == [{"event": "countdown", **OF, "seconds": "10"}]
     barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
     assert bench.take_events() == [{"event": "started", **OF, "asset": "A-1"}]
-    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    bench.slots.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.take_events() == [{"event": "stopped", **OF, "phase": "test"}]
     bench.go()
     *_, last = bench.take_events()
@@ -327,7 +327,7 @@ def test_a_test_that_has_no_verdict_and_one_that_the_end_of_the_agent_ends(bench
         "event": "verdict", "slot": "slot 1", "drive": "S1", "model": "Model",
         "verdict": "inconclusive", "exit_code": "6", "reason": "the store failed",
     }  # fmt: skip
-    bench.hands.close()
+    bench.slots.close()
     last = bench.take_events()[-1]
     assert (last["event"], last["reason"]) == ("verdict", "cancelled")
 
@@ -351,7 +351,7 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
 )
 def test_odd_requests(bench: Bench, body: dict[str, Any], expected: str) -> None:
     with pytest.raises(BadInput) as error:
-        bench.hands.handle_request(body)
+        bench.slots.handle_request(body)
     assert expected in error.value.message
 
 
@@ -363,7 +363,7 @@ class Asking(Bench):
 
     def __init__(self, db: sqlite3.Connection, root: Path) -> None:
         super().__init__(db, root)
-        self.hands = Hands(
+        self.slots = BenchSlots(
             {"slot 1": ("2-1",), "slot 2": ("2-2",)}, 10.0, self.begin, Tree(root),
             lambda: self.clock, self.lines.append, self.accept,
         )  # fmt: skip
@@ -390,13 +390,13 @@ def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     # It was already connected when the bench started: nothing starts automatically.
     assert asking.go(hotplugs=())["state"] == "here"
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
-    asking.hands.handle_request(wish(drive()))
+    asking.slots.handle_request(wish(drive()))
     slot = asking.go(hotplugs=())
     assert (slot["state"], slot["code"], slot["message"]) == ("testing", "S1", None)
     assert asking.requests == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.handle_request(wish(drive()))
+        asking.slots.handle_request(wish(drive()))
     asking.tests[0].document = build_verdict(4, "pass", None)
     assert asking.go(hotplugs=())["verdict"] == "pass"
     assert len(asking.tests) == 1
@@ -410,7 +410,7 @@ def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
 def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
     asking.drives = [drive()]
     assert asking.go()["state"] == "countdown"
-    asking.hands.handle_request(wish(drive()))
+    asking.slots.handle_request(wish(drive()))
     assert asking.go(60)["state"] == "testing"
     assert len(asking.tests) == 1
 
@@ -419,22 +419,22 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     other = drive(9, "5-1", "S9")
     asking.drives = [other]
     asking.go()
-    asking.hands.handle_request(wish(other))
+    asking.slots.handle_request(wish(other))
     assert asking.go()["state"] == "empty"
     *_, own = bays.list_slots(asking.db)
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.handle_request(wish(other))
+        asking.slots.handle_request(wish(other))
     with pytest.raises(BadInput, match="no recipe starts automatically here"):
-        asking.hands.handle_request({"slot": "port 5-1", "do": "again"})
-    asking.hands.handle_request({"slot": "port 5-1", "do": "stop"})
-    assert asking.hands.tick(asking.db, asking.drives) is True
+        asking.slots.handle_request({"slot": "port 5-1", "do": "again"})
+    asking.slots.handle_request({"slot": "port 5-1", "do": "stop"})
+    assert asking.slots.tick(asking.db, asking.drives) is True
     *_, own = bays.list_slots(asking.db)
     assert (own["state"], own["verdict"], own["verdict_number"]) == ("done", "inconclusive", 9)
-    asking.hands.handle_request(wish(other))
+    asking.slots.handle_request(wish(other))
     asking.go()
     assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
-    asking.hands.close()
+    asking.slots.close()
     assert [test.document is not None for test in asking.tests] == [True, True]
     lines = [
         words
@@ -451,7 +451,7 @@ def test_an_ended_test_outside_the_slots_is_shown_for_a_while(asking: Asking) ->
     asking.drives = [drive(at, f"5-{at}", f"S{at}") for at in range(10, 16)]
     asking.go()
     for one in asking.drives:
-        asking.hands.handle_request(wish(one))
+        asking.slots.handle_request(wish(one))
         asking.go()
         asking.tests[-1].end()
         asking.go()
@@ -462,7 +462,7 @@ def test_an_ended_test_outside_the_slots_is_shown_for_a_while(asking: Asking) ->
     asking.drives = two
     asking.go()
     for one in two:
-        asking.hands.handle_request(wish(one))
+        asking.slots.handle_request(wish(one))
     asking.go(61)
     names = [slot["name"] for slot in bays.list_slots(asking.db)[2:]]
     assert names == ["port 2-1", "port 2-1 (S21)"]
@@ -483,7 +483,7 @@ def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict
     asking.drives = [drive()]
     asking.go(hotplugs=())
     with pytest.raises(BadInput, match="unplugged or replaced"):
-        asking.hands.handle_request(wish(drive(), **other))
+        asking.slots.handle_request(wish(drive(), **other))
     asking.go(hotplugs=())
     assert asking.tests == []
 
@@ -498,7 +498,9 @@ def test_a_request_of_the_page_is_checked_again(
     with contextlib.closing(database.open_writer(tmp_path)) as db:
         recipes.save(db, "good", good)
         recipes.save(db, "bad", "speed = 1")
-        station = autostart_rules.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
+        station = autostart_rules.make_slots(
+            settings.read("", "test"), tmp_path, tell=lambda line: None
+        )
         station.look([drive()], ())
         for body, error, message in (
             ({"recipe": "bad"}, BadInput, "bad.toml:1: 'speed'"),

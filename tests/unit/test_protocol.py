@@ -41,7 +41,7 @@ READS: Mapping[str, list[dict[str, Any]]] = {
     "all_samples": [{"number": 1}],
     "samples_csv": [{"number": 1}],
     "results_csv": [{"number": 1}],
-    "speed_by_second": [{"number": 1, "timed": {1, 2}}],
+    "speed_by_second": [{"number": 1, "timed_steps": {1, 2}}],
     "step_folder": [{"number": 1, "index": 0}],
     "bundle": [{"number": 1}],
     "upload": [{"number": 1}],

@@ -16,7 +16,7 @@ import pytest
 from benchstick import paths
 from benchstick.analysis.sanitize_sampling import Marks
 from benchstick.drives import subprocesses
-from benchstick.drives.guard import Hold
+from benchstick.drives.guard import DriveLease
 from benchstick.drives.sanitize_methods import find
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact, Guard, Identity
@@ -140,7 +140,7 @@ def reply(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> F
     return Finished(tuple(argv), code, out.encode(), err.encode(), 0.0)
 
 
-class FakeHold:
+class FakeLease:
     """A stand-in for the guard's hold, which is tested elsewhere. It counts the checks."""
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     work = Work(
         uuid=UUID.format(number), drive=drive,
         plan=Plan(suite="erase", params={}, target="block", fs="keep", drive_code="S1", steps=()),
-        hold=cast(Hold, FakeHold()), record=record, sampler=cast(Sampler, sampler),
+        hold=cast(DriveLease, FakeLease()), record=record, sampler=cast(Sampler, sampler),
         cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None,
         filesets=FileSets({}), target=Target("block"),
     )  # fmt: skip
@@ -262,7 +262,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert [result.name for result in outcome.results] == ["purge time"]
     assert outcome.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
-    assert cast(FakeHold, work.hold).check_count >= 1
+    assert cast(FakeLease, work.hold).check_count >= 1
 
 
 def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> None:
@@ -318,7 +318,9 @@ def test_an_interrupted_erase_is_undone_with_its_password(
         ata.power_cycle()
         assert ata.state() == "locked"
     (purge,) = interrupted_sanitize.unfinished(db)
-    drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
+    drive_hold = cast(
+        DriveLease, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None)
+    )
     text = interrupted_sanitize._take_back(purge, drive_hold)
     assert text.startswith("the ATA password is removed: the drive is not enabled, not frozen")
     assert (ata.password, ata.is_locked, ata.erase_count) == (None, False, 0)
@@ -329,14 +331,14 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_with_the_reas
 ) -> None:
     ata.password, ata.is_locked, ata.is_frozen = "benchstick", True, True
     with pytest.raises(BadInput, match="suspend the machine"):
-        interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
+        interrupted_sanitize.DriveQueries("/dev/nosuch").take_password_off("benchstick")
     assert ata.password == "benchstick"
 
 
 def test_a_wrong_password_is_reported_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.is_locked = "somebody", True
     with pytest.raises(Inconclusive, match="did not remove the password"):
-        interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
+        interrupted_sanitize.DriveQueries("/dev/nosuch").take_password_off("benchstick")
     assert (ata.password, ata.is_locked) == ("somebody", True)
     # It counts against the drive's five tries.
     assert ata.refusal_count == 1
@@ -427,8 +429,8 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
 
     def unplugged(argv: Sequence[str], **more: Any) -> Finished:
         if "--security-erase" in argv:
-            cast(FakeHold, work.hold).is_gone = True
-        if cast(FakeHold, work.hold).is_gone:
+            cast(FakeLease, work.hold).is_gone = True
+        if cast(FakeLease, work.hold).is_gone:
             return reply(argv, code=19, err="/dev/nosuch: No such device")
         return ata(argv, **more)
 
@@ -441,7 +443,7 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
-    drive_hold = cast(FakeHold, work.hold)
+    drive_hold = cast(FakeLease, work.hold)
     drive_hold.check_before_write = lambda **_: setattr(drive_hold, "is_gone", True)  # type: ignore[method-assign]
     with pytest.raises(DriveLost):
         do_purge(work, step("security-erase"))
@@ -715,13 +717,17 @@ def test_a_running_sanitize_cannot_be_undone(db: Any, nvme: NvmeDrive) -> None:
         interrupted_sanitize._take_back(purge, drive_hold)
 
 
-def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unfinished, Hold]:
+def cut_off_sanitize(
+    db: Any, nvme: NvmeDrive
+) -> tuple[interrupted_sanitize.Unfinished, DriveLease]:
     nvme.when_polled = power_cut_at(2)
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     nvme.when_polled = lambda number: None
     (purge,) = interrupted_sanitize.unfinished(db)
-    return purge, cast(Hold, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None))
+    return purge, cast(
+        DriveLease, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None)
+    )
 
 
 # ---- the record

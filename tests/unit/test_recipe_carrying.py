@@ -24,7 +24,7 @@ from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.states import GuardState
 from benchstick.qa import parallel_drives, recipe_library
-from benchstick.qa.drive_session import Ask
+from benchstick.qa.drive_session import DriveTestRequest
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.qa.parallel_drives import DriveRequest
@@ -250,9 +250,9 @@ def build_requests(*names: str) -> list[DriveRequest]:
     requests = []
     for at, name in enumerate(names):
         disk = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
-        ask = Ask(recipe=read(RECIPE, "my.toml"), drive=name,
+        test_request = DriveTestRequest(recipe=read(RECIPE, "my.toml"), drive=name,
                   expected=(disk.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
-        requests.append(DriveRequest(disk, ask))
+        requests.append(DriveRequest(disk, test_request))
     return requests
 
 
@@ -311,8 +311,13 @@ after = { eject = true }
     for raw, file in texts:
         recipe = read(raw, file)
         expected = (DriveKey("k"), None)
-        ask = Ask(recipe=recipe, drive="d", expected=expected, labels={"asset": "é"})
-        assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
+        test_request = DriveTestRequest(
+            recipe=recipe, drive="d", expected=expected, labels={"asset": "é"}
+        )
+        assert (
+            DriveTestRequest.from_json(json.loads(json.dumps(test_request.to_json())))
+            == test_request
+        )
 
 
 def test_links_that_drives_share_are_reported(tmp_path: Path) -> None:

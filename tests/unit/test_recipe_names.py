@@ -14,8 +14,7 @@ import pytest
 from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.plan import recipe_names
-from benchstick.qa import autostart as hands
-from benchstick.qa import autostart_rules, recipe_library
+from benchstick.qa import autostart, autostart_rules, recipe_library
 from benchstick.recipes import ready, shelf
 from benchstick.recipes.parser import read
 from benchstick.store import bays, database, qa_station, settings
@@ -160,7 +159,7 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
         contextlib.closing(database.open_writer(home)) as db,
     ):
         patch.setattr("benchstick.qa.parallel_drives.Child", child)
-        station: hands.Hands = autostart_rules.hands(bench(value), home, lines.append)
+        station: autostart.BenchSlots = autostart_rules.make_slots(bench(value), home, lines.append)
         station.look([], ())
         station.tick(db, [])
         station.look([drive()], {5})
@@ -210,7 +209,7 @@ def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None
 
 
 def test_an_empty_slot_shows_the_reason_too(home: Path) -> None:
-    station = autostart_rules.hands(bench(OURS), home, lambda line: None)
+    station = autostart_rules.make_slots(bench(OURS), home, lambda line: None)
     with contextlib.closing(database.open_writer(home)) as db:
         station.look([], ())
         station.tick(db, [])

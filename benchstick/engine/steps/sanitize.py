@@ -21,7 +21,7 @@ from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.drives.sanitize_methods import Rung
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.sysfs import Tree
-from benchstick.engine.interrupted_sanitize import Ask, Unfinished, of_drive
+from benchstick.engine.interrupted_sanitize import DriveQueries, Unfinished, of_drive
 from benchstick.engine.measure import fio
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
@@ -105,10 +105,10 @@ def _check_reach(work: Work, rung: Rung) -> None:
         raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
 
 
-def _ask(work: Work) -> Ask:
+def _queries(work: Work) -> DriveQueries:
     """Queries of the drive that a cancel does not stop: the outcome of a command that cannot be
     stopped must be known."""
-    return Ask(work.drive.path, functools.partial(work.tool, stoppable=False))
+    return DriveQueries(work.drive.path, functools.partial(work.tool, stoppable=False))
 
 
 def _check_before_change(work: Work) -> None:
@@ -267,8 +267,8 @@ def _by_nvme(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 def _format(work: Work, rung: Rung) -> Evidence:
     """Format with the namespace's current LBA format. Checks nvme-cli's message and the LBA format
     afterwards."""
-    path, ask = work.drive.path, _ask(work)
-    before = ask(["nvme", "id-ns", path, "-o", "json"])
+    path, queries = work.drive.path, _queries(work)
+    before = queries(["nvme", "id-ns", path, "-o", "json"])
     try:
         keep = sanitize_commands.parse_lba_format(before.text)
     except (ValueError, KeyError, TypeError):
@@ -282,7 +282,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
         result = _command(work, argv, None)
     if not sanitize_commands.is_formatted(result.text):
         raise _failed(work, rung.title, result)
-    after = ask(["nvme", "id-ns", path, "-o", "json"])
+    after = queries(["nvme", "id-ns", path, "-o", "json"])
     try:
         now = sanitize_commands.parse_lba_format(after.text)
     except (ValueError, KeyError, TypeError):
@@ -299,9 +299,9 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Start a sanitize, unless one of the bench is in progress, and follow it to its end."""
     crypto = rung.name == "sanitize-crypto"
     action = sanitize_commands.CRYPTO_ERASE if crypto else sanitize_commands.BLOCK_ERASE
-    path, ask = work.drive.path, _ask(work)
+    path, queries = work.drive.path, _queries(work)
     argv = sanitize_commands.sanitize(path, action)
-    log = ask.sanitize()
+    log = queries.sanitize()
     ours = leftover is not None and leftover.phase == PurgePhase.ERASING and log.action == action
     end_states = (sanitize_commands.COMPLETED, sanitize_commands.COMPLETED_KEPT)
     goes_on = log.status == sanitize_commands.IN_PROGRESS
@@ -320,7 +320,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
     work.record.purge_goes_on(work.current.index, PurgePhase.ERASING, bytes_written=SANITIZE_TAKEN)
-    log = _followed(work, ask, rung)
+    log = _followed(work, queries, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
             f"{rung.title}: the drive reports {log.word} for action {log.action}; "
@@ -332,7 +332,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     return {"command": " ".join(argv), "tool_output": log_text}
 
 
-def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
+def _followed(work: Work, queries: DriveQueries, rung: Rung) -> sanitize_commands.SanitizeLog:
     """The log at the end of the sanitize. The drive continues it, whatever happens here."""
     progress: list[float] = []
     work.current.share = lambda: _share_since(progress)
@@ -342,7 +342,7 @@ def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog
             raise Cancelled(f"cancelled; {rung.title} cannot be stopped, the drive continues it")
         work.check_cancelled()
         try:
-            log = ask.sanitize()
+            log = queries.sanitize()
             silent = 0
         except Inconclusive:
             silent += 1
@@ -368,9 +368,9 @@ def _share_since(progress: list[float]) -> float | None:
 
 def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Set the password and erase; the erase removes the password."""
-    ask = _ask(work)
+    queries = _queries(work)
     password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
-    now = ask.security()
+    now = queries.security()
     resumes = leftover is not None and leftover.password is not None and now.is_enabled
     reason = sanitize_methods.password_or_frozen(
         now.is_enabled and not resumes, now.is_locked and not resumes, now.is_frozen
@@ -379,27 +379,31 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
     if not resumes:
         _check_before_change(work)
-        _set_password(work, ask, rung, password)
+        _set_password(work, queries, rung, password)
     if work.cancel.is_set():
         stop = Cancelled("cancelled before the erase")
-        raise stop if resumes else _without_password(work, ask, password, PurgePhase.STARTED, stop)
+        raise (
+            stop
+            if resumes
+            else _without_password(work, queries, password, PurgePhase.STARTED, stop)
+        )
     work.record.purge_goes_on(work.current.index, PurgePhase.ERASING, password=password)
     act = "erase-enhanced" if rung.name.endswith("enhanced") else "erase"
     with _not_stoppable(work, rung.title):
         argv = sanitize_commands.ata(work.drive.path, act, password)
         result = _command(work, argv, None)
-    after = ask.security()
+    after = queries.security()
     if result.exit_code != 0 or after.is_enabled:
         failure = (
             _failed(work, rung.title, result)
             if result.exit_code != 0
             else Inconclusive(f"{rung.title}: the drive still has its password after it")
         )
-        raise _without_password(work, ask, password, PurgePhase.ERASING, failure)
+        raise _without_password(work, queries, password, PurgePhase.ERASING, failure)
     return {"command": " ".join(argv), "tool_output": f"hdparm -I after it: {after.word}"}
 
 
-def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
+def _set_password(work: Work, queries: DriveQueries, rung: Rung, password: str) -> None:
     """Record the password first, then set it."""
     work.record.purge_goes_on(work.current.index, PurgePhase.PASSWORD, password=password)
     work.record.event(
@@ -409,18 +413,18 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
         f"interrupted, benchstick purges --undo {work.drive.code} removes it",
     )
     result = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
-    now = ask.security()
+    now = queries.security()
     if result.exit_code != 0 or not now.is_enabled:
         failure = _failed(work, f"{rung.title}, setting its password", result)
-        raise _without_password(work, ask, password, PurgePhase.STARTED, failure)
+        raise _without_password(work, queries, password, PurgePhase.STARTED, failure)
 
 
 def _without_password(
-    work: Work, ask: Ask, password: str, phase: PurgePhase, failure: BenchError
+    work: Work, queries: DriveQueries, password: str, phase: PurgePhase, failure: BenchError
 ) -> BenchError:
     """The failure with the state of the password. `phase` is the purge's phase without it."""
     try:
-        after = ask.take_password_off(password)
+        after = queries.take_password_off(password)
     except BenchError as error:
         return type(failure)(f"{failure.message}; {error.message}")
     work.record.purge_password_off(work.current.index, phase)
