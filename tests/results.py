@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.figure import Figure, figure_of
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store.legacy_names import fields_of_name
 from benchstick.suites.interface import Result, RoundSuite, Suite
@@ -46,7 +47,15 @@ def outcome(result: Result) -> Outcome:
 
 def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
     """The results that these documents are of."""
-    return [figure_of({"step": "", "pass": 1, "value": None, **item}) for item in documents]
+    return [
+        Figure(
+            step=item.get("step", ""), test=item["test"], quantity=quantity_of(item),
+            value=item.get("value"), unit=item["unit"], target=item.get("target") or "",
+            direction=item["direction"], pass_no=item.get("pass", 1),
+            state=Validity(item["state"]), reason=item["reason"], detail=item.get("detail") or {},
+        )
+        for item in documents
+    ]  # fmt: skip
 
 
 def result_of(

@@ -99,11 +99,12 @@ class Reports:
                   f"Verdict {verdict['number']}")  # fmt: skip
 
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
-        document = export.bundle(db, row["number"])
+        figures = run_reader.figures_of(db, row["number"])
+        document = export.bundle(db, row["number"], figures)
         bench = run_queries.bench_id(db)
         # The JSON last: a run with a JSON file has all of them.
         texts = {
-            "csv": export.figures_csv(document, run_reader.figures_of(db, row["number"])),
+            "csv": export.figures_csv(document, figures),
             **dict(self._further(document, bench)),
             "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan.quantity import FIELDS, Key, Quantity, quantity_of
+from benchstick.plan.quantity import FIELDS, Key, Quantity
 from benchstick.plan.states import Validity
 
 
@@ -69,23 +69,6 @@ class Figure:
             "reason": self.reason,
             "detail": dict(self.detail),
         }
-
-
-def figure_of(document: Mapping[str, Any]) -> Figure:
-    """The result of a document that `Figure.to_json` returned, maybe of another bench."""
-    return Figure(
-        step=document["step"],
-        test=document["test"],
-        quantity=quantity_of(document),
-        value=document["value"],
-        unit=document["unit"],
-        target=document.get("target") or "",
-        direction=document["direction"],
-        pass_no=document["pass"],
-        state=Validity(document["state"]),
-        reason=document["reason"],
-        detail=document.get("detail") or {},
-    )
 
 
 def by_key(figures: Iterable[Figure]) -> dict[Key, Figure]:

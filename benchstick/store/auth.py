@@ -125,12 +125,6 @@ def find_token(db: sqlite3.Connection, secret: str) -> Token | None:
     return None if row is None else Token(*row)
 
 
-def token_name(db: sqlite3.Connection, secret: str) -> str | None:
-    """The name of this bearer token; None when it is not one."""
-    token = find_token(db, secret)
-    return None if token is None else token.name
-
-
 def tokens(db: sqlite3.Connection) -> list[Token]:
     """All tokens by name."""
     rows = db.execute("SELECT name, created_utc, used_utc FROM tokens ORDER BY name")

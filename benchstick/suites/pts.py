@@ -33,11 +33,10 @@ from benchstick.plan.steps import (
     Skip,
     Span,
     Step,
-    unique_names,
 )
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites import block_device, precondition, pts_result
-from benchstick.suites.interface import PlanRequest, Result
+from benchstick.suites.interface import PlanRequest, RawDrive, Result
 
 TESTS = ("iops", "throughput", "latency", "wsat", "hir")
 REDUCED = pts_result.REDUCED
@@ -102,16 +101,12 @@ def _waits(text: str, field: str) -> Value:
     return ",".join(str(int(word)) for word in words)
 
 
-class Pts:
+class Pts(RawDrive):
     """The suite `pts`."""
 
     name = "pts"
     title = "SNIA PTS"
     summary = "Purge, fill, rounds to steady state: IOPS, throughput, latency, saturation, idle."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         choice("test", TESTS, "iops", "iops, throughput, latency; wsat: write saturation; hir: "
                "host idle recovery"),
@@ -133,17 +128,10 @@ class Pts:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
         wish, start = _Wish.of(request), precondition.beginning(request)
         deviations = tuple(_departs(request, wish, start))
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish, start))),
-            notes=(*start.notes, *_notes(request, wish, deviations)),
-            states=(start.state, wish.state_text),
-            deviations=deviations,
-        )
+        return start.plan(
+            self.name, request, _steps(request, wish, start), _notes(request, wish, deviations),
+            wish.state_text, deviations=deviations,
+        )  # fmt: skip
 
     def over(self, plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
         """Steady state by the rule, or, for WSAT, all required bytes are written."""

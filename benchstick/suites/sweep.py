@@ -24,11 +24,11 @@ from benchstick.plan.quantity import (
     latency_percentile,
 )
 from benchstick.plan.states import Validity
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import PlanRequest, Result, over_all_passes
+from benchstick.suites.interface import PlanRequest, RawDrive, Result, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -62,16 +62,12 @@ def _depths(text: str, field: str) -> Value:
     return ",".join(str(number) for number in numbers)
 
 
-class Sweep:
+class Sweep(RawDrive):
     """The suite `sweep`."""
 
     name = "sweep"
     title = "Queue depth sweep"
     summary = "4K random read, 70/30 and write at queue depths 1 to 256, as found or steady."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         choice("state", ("fob", "steady", BOTH), "fob",
                "fob: without preconditioning; steady: filled, then written at random for hours; "
@@ -93,16 +89,8 @@ class Sweep:
         """Purge and take the raw drive, make its state, then all depths of each direction."""
         wish = _Wish.of(request)
         start = precondition.beginning(request, writes=wish.writes)
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish))),
-            notes=(*start.notes, *wish.notes(request, start)),
-            states=(start.state, *wish.state_texts()),
-        )
+        notes = wish.notes(request, start)
+        return start.plan(self.name, request, _steps(request, wish), notes, *wish.state_texts())
 
     def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """A row for each direction and depth, and the lines of the chart."""

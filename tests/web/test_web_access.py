@@ -212,8 +212,8 @@ def test_a_wrong_token_is_refused_even_for_reading(app: Flask, header: str) -> N
 def test_a_token_of_the_same_name_replaces_the_old_one(bench: Bench, token: str) -> None:
     with contextlib.closing(open_for_web(bench.home)) as db:
         new = auth.new_token(db, "test")
-        assert auth.token_name(db, new) == "test"
-        assert auth.token_name(db, token) is None
+        current, old = auth.find_token(db, new), auth.find_token(db, token)
+        assert (current and current.name, old) == ("test", None)
 
 
 # ---- the network
