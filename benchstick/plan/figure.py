@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +69,3 @@ class Figure:
             "reason": self.reason,
             "detail": dict(self.detail),
         }
-
-
-def by_key(figures: Iterable[Figure]) -> dict[Key, Figure]:
-    """Results of one pass, or over all passes, by what finds them."""
-    return {figure.key: figure for figure in figures}

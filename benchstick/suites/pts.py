@@ -11,7 +11,6 @@ numbers of the preset `reduced`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
-from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
+from benchstick.plan.params import AUTO, Param, choice, or_auto, size, whole, wholes
 from benchstick.plan.steps import (
     Fio,
     Idle,
@@ -86,21 +85,6 @@ PRESETS = {
 }  # fmt: skip
 
 
-def _waits(text: str, field: str) -> Value:
-    """`5,10` without blanks. BadInput naming the one that is wrong."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not re.fullmatch("[0-9]{1,4}", word) or not 1 <= int(word) <= LONGEST_WAIT:
-            raise BadInput(
-                f"{field}: {word[:20]!r} is not a number of seconds from 1 to {LONGEST_WAIT}; "
-                f"write {WAITS}",
-                field=field,
-            )
-    if len({int(word) for word in words}) != len(words) or len(words) > 20:
-        raise BadInput(f"{field}: name each wait once, at most 20", field=field)
-    return ",".join(str(int(word)) for word in words)
-
-
 class Pts(RawDrive):
     """The suite `pts`."""
 
@@ -120,7 +104,8 @@ class Pts(RawDrive):
         or_auto(whole("rounds", WINDOW, MOST_ROUNDS, 1, "rounds at most")),
         or_auto(whole("limit", 1, block_device.MOST_SECONDS, 1, "wsat: seconds at most")),
         or_auto(whole("accesses", 1, 10_000, 1, "hir: accesses with each wait")),
-        Param("waits", WAITS, "hir: seconds of wait after an access, comma-separated", _waits),
+        wholes("waits", LONGEST_WAIT, 20, WAITS, "number of seconds",
+               "hir: seconds of wait after an access, comma-separated"),
         *precondition.PARAMS,
     )  # fmt: skip
 

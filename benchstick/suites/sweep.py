@@ -14,7 +14,7 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
-from benchstick.plan.params import Param, Value, choice, size, whole
+from benchstick.plan.params import Param, choice, size, whole, wholes
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -46,22 +46,6 @@ _KINDS = (
 )  # fmt: skip
 
 
-def _depths(text: str, field: str) -> Value:
-    """`1,2,4` without blanks. BadInput naming the one that is wrong."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not word.isdecimal() or len(word) > 9 or not 1 <= int(word) <= block_device.MOST_DEPTH:
-            raise BadInput(
-                f"{field}: {word[:20]!r} is not a queue depth from 1 to {block_device.MOST_DEPTH}; "
-                f"write {DEPTHS}",
-                field=field,
-            )
-    numbers = [int(word) for word in words]
-    if len(set(numbers)) != len(numbers) or len(numbers) > 32:
-        raise BadInput(f"{field}: name each depth once, at most 32", field=field)
-    return ",".join(str(number) for number in numbers)
-
-
 class Sweep(RawDrive):
     """The suite `sweep`."""
 
@@ -73,7 +57,8 @@ class Sweep(RawDrive):
                "fob: without preconditioning; steady: filled, then written at random for hours; "
                "both: one after the other, in the same charts"),
         choice("only", ("all", "read"), "all", "read: no mix and no writes"),
-        Param("depths", DEPTHS, "queue depths in the order of the test, comma-separated", _depths),
+        wholes("depths", block_device.MOST_DEPTH, 32, DEPTHS, "queue depth",
+               "queue depths in the order of the test, comma-separated"),
         whole("time", 1, block_device.MOST_SECONDS, 30, "seconds a depth"),
         choice("mix", tuple(str(share) for share in range(90, 0, -10)), MIX,
                "share of reads in the mix, in percent"),

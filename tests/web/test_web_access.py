@@ -316,7 +316,7 @@ def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
         secret = auth.open_session(db)
         session = auth.find_session(db, secret)
         assert session is not None
-        auth.close_session(db, session)
+        auth.close_session(db, session["hash"])
         assert auth.find_session(db, secret) is None
         run_queries.set_label(db, "k|m|1", "left bay")
         recipes.save(db, "own", "")
