@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store.legacy_names import fields_of_name
-from benchstick.suites.interface import Result, RoundSuite, Suite
+from benchstick.suites.interface import RoundSuite, Suite, SuiteResult
 
 
-def named(*, name: str, unit: str, **fields: Any) -> Figure:
+def named(*, name: str, unit: str, **fields: Any) -> Result:
     """The result of this name and unit."""
     typed_fields = fields_of_name(name, unit)
-    return Figure(
+    return Result(
         test=typed_fields["test"],
         direction=typed_fields["direction"],
         quantity=quantity_of(typed_fields),
@@ -35,20 +35,20 @@ def document(item: Mapping[str, Any]) -> dict[str, Any]:
 class Outcome:
     """A suite's result with the documents of its results over all passes."""
 
-    figures: Sequence[dict[str, Any]]
+    results: Sequence[dict[str, Any]]
     document: Mapping[str, Any]
     events: Sequence[tuple[str, str]]
 
 
-def outcome(result: Result) -> Outcome:
+def outcome(result: SuiteResult) -> Outcome:
     """`result` as the run's document has it."""
-    return Outcome([item.to_json() for item in result.figures], result.document, result.events)
+    return Outcome([item.to_json() for item in result.results], result.document, result.events)
 
 
-def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Result]:
     """The results that these documents are of."""
     return [
-        Figure(
+        Result(
             step=item.get("step", ""), test=item["test"], quantity=quantity_of(item),
             value=item.get("value"), unit=item["unit"], target=item.get("target") or "",
             direction=item["direction"], pass_no=item.get("pass", 1),

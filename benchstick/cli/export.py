@@ -45,11 +45,11 @@ def export(number: int, form: str, output: Path | None, artifacts: bool) -> None
         if form == "bundle":
             put(_bundle(db, number, artifacts), output, is_text=False)
             return
-        figures = run_reader.figures_of(db, number)
-        document = files.bundle(db, number, figures)
+        results = run_reader.results_of(db, number)
+        document = files.bundle(db, number, results)
         bench = run_queries.bench_id(db)
     if form == "csv":
-        put(encoded(files.figures_csv(document, figures)), output)
+        put(encoded(files.results_csv(document, results)), output)
         return
     if form == "svg":
         assert output is not None

@@ -20,7 +20,7 @@ from benchstick.errors import (
 )
 
 # Of a drive that failed.
-FIGURE_LIMIT = "figure-limit"
+RESULT_LIMIT = "figure-limit"
 FACT_LIMIT = "fact-limit"
 CHANGE_LIMIT = "change-limit"
 PEAK_LIMIT = "peak-limit"
@@ -38,9 +38,9 @@ TOO_HOT = "too-hot"
 NO_TRIM = "no-trim"
 ERASE_NOT_ALLOWED = "erase-not-allowed"
 # Of its results and facts:
-FIGURE_INVALID = "figure-invalid"
-FIGURE_SKIPPED = "figure-skipped"
-FIGURE_MISSING = "figure-missing"
+RESULT_INVALID = "figure-invalid"
+RESULT_SKIPPED = "figure-skipped"
+RESULT_MISSING = "figure-missing"
 FACT_UNKNOWN = "fact-unknown"
 CHANGE_UNKNOWN = "change-unknown"
 PEAK_UNKNOWN = "peak-unknown"
@@ -75,7 +75,7 @@ EXITS: Mapping[str, int] = {
 # Reasons that may not occur again in another test of the same drive right after. A wrong drive, a
 # wrong fact, a hot drive or a refusal stays.
 RETRIED = frozenset({
-    FIGURE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, FIGURE_INVALID,
+    RESULT_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, RESULT_INVALID,
     PEAK_UNKNOWN, NOTHING_VALID,
 })  # fmt: skip
 

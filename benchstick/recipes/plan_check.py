@@ -79,7 +79,7 @@ def why_not_in_order(entries: Sequence[Entry], match: Match) -> str | None:
     return wrong
 
 
-def figures(entry: Entry, match: Match) -> list[str] | None:
+def results(entry: Entry, match: Match) -> list[str] | None:
     """The names of the results that the entry gives on the drives; None where the suite computes
     more results than its plan shows."""
     if entry.suite not in _FROM_THE_PLAN:

@@ -15,9 +15,9 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import COPY_NAMES, FileSet
 from benchstick.plan.params import Param, size, text, whole
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     TO,
     BuildSet,
@@ -48,7 +48,7 @@ from benchstick.suites.asssd_result import (
     THREADS64,
     share_name,
 )
-from benchstick.suites.interface import PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, SuiteResult, assumed_speed
 from benchstick.suites.single_pass import FILE_SHARE, read_modify_write
 
 PARTS = ("benchmark", "compression", "copy")
@@ -95,9 +95,11 @@ class AsSsd:
             notes=tuple(_notes(request, wish)),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """AS SSD's window as a table and as its text, the curve, the copies."""
-        return asssd_result.result(plan, figures, drive, small_write(drive)[1])
+        return asssd_result.result(plan, results, drive, small_write(drive)[1])
 
 
 @dataclass(frozen=True)

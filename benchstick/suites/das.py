@@ -15,10 +15,10 @@ from typing import Any
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SPEED, TIME
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import (
     BuildSet,
@@ -34,7 +34,7 @@ from benchstick.plan.steps import (
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.interface import (
     PlanRequest,
-    Result,
+    SuiteResult,
     assumed_speed,
     of_fewer,
     over_all_passes,
@@ -105,16 +105,18 @@ class Das:
             notes=_notes(sets, source),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The mean of the passes for each set and direction, with each pass."""
-        overall: list[Figure] = []
+        overall: list[Result] = []
         rows: list[dict[str, Any]] = []
         for item in plan.sets:
             for direction in ("write", "read"):
-                row = _set_row(item, direction, figures)
+                row = _set_row(item, direction, results)
                 if row is not None:
                     rows.append(row)
-                    overall += _overall(row, figures)
+                    overall += _overall(row, results)
         document = {
             "headline": _headline(rows),
             "sets": rows,
@@ -122,7 +124,7 @@ class Das:
             "text": report_text(rows, plan),
             "verdicts": [],
         }
-        return Result(figures=overall, document=document)
+        return SuiteResult(results=overall, document=document)
 
 
 def _floor(factor: float) -> float:
@@ -231,11 +233,11 @@ def _pass(request: PlanRequest, item: FileSet, number: int) -> Iterator[Step]:
 
 
 def _set_row(
-    item: Mapping[str, Any], direction: str, figures: Sequence[Figure]
+    item: Mapping[str, Any], direction: str, results: Sequence[Result]
 ) -> dict[str, Any] | None:
     label = f"{item['name']} {direction}"
-    speeds = [one for one in figures if one.key == (label, SPEED) and one.pass_no is not None]
-    times = {one.pass_no: one for one in figures if one.key == (label, TIME)}
+    speeds = [one for one in results if one.key == (label, SPEED) and one.pass_no is not None]
+    times = {one.pass_no: one for one in results if one.key == (label, TIME)}
     if not speeds:
         return None
     passes: list[dict[str, Any]] = [
@@ -264,7 +266,7 @@ def _set_row(
     }
 
 
-def _overall(row: Mapping[str, Any], figures: Sequence[Figure]) -> Iterator[Figure]:
+def _overall(row: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Result]:
     label = f"{row['set']} {row['direction']}"
     bad = next((one for one in row["passes"] if one["state"] != Validity.VALID), None)
     state, reason = Validity.VALID, row["reason"]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -15,6 +14,7 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.units import binary_text
 from benchstick.suites.interface import over_all_passes
@@ -39,22 +39,22 @@ def read_modify_write(block: int, physical: int) -> str | None:
     )
 
 
-def cell(label: str, figures: Sequence[Figure], flag: str | None = None) -> dict[str, Any] | None:
+def cell(label: str, results: Sequence[Result], flag: str | None = None) -> dict[str, Any] | None:
     """The values of test `label`; None when it was not started.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
     None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
     this note, or the reason of another `state`.
     """
-    by_key = {item.key: item for item in figures if item.pass_no is not None}
+    by_key = {item.key: item for item in results if item.pass_no is not None}
     speed = by_key.get((label, SPEED))
     if speed is None:
         return None
     valid = speed.state == Validity.VALID
 
     def value(quantity: Quantity) -> float | None:
-        figure = by_key.get((label, quantity))
-        return None if figure is None or not valid else figure.value
+        result = by_key.get((label, quantity))
+        return None if result is None or not valid else result.value
 
     totals = speed.detail.get("totals") or {}
     seconds = totals.get("seconds") if valid else None
@@ -75,10 +75,10 @@ def cell(label: str, figures: Sequence[Figure], flag: str | None = None) -> dict
     }
 
 
-def figures_of(label: str, outcome: Cell) -> list[Figure]:
+def results_of(label: str, outcome: Cell) -> list[Result]:
     """The results of a test over all passes, of which there is one."""
     detail = {key: outcome[key] for key in ("seconds", "max_us", "percentiles_us")}
-    figures = over_all_passes(
+    results = over_all_passes(
         label,
         [
             (label, SPEED, outcome["mbps"], "MB/s", detail),
@@ -89,7 +89,7 @@ def figures_of(label: str, outcome: Cell) -> list[Figure]:
         outcome["reason"],
         outcome["direction"],
     )
-    return [replace(item, target=outcome["target"] or "") for item in figures]
+    return [replace(item, target=outcome["target"] or "") for item in results]
 
 
 def digits(value: float | None, places: int = 0) -> str:

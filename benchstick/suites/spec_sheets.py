@@ -237,22 +237,22 @@ def suites_of(sheet: Sheet) -> list[str]:
 
 
 def beside(
-    sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
+    sheet: Sheet, suite: str, results: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Each specification of a suite's results, compared with a run: `result`, `unit`, `claimed`,
     `measured` (None with the reason in `reason`), `percent` of the specification, `better`."""
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for item in figures:
+    for item in results:
         if item["pass"] is None:
             by_name.setdefault((item["name"], item["unit"]), item)
     for names, unit, claimed in _claimed(sheet, suite):
         name = next((name for name in names if (name, unit) in by_name), names[0])
-        figure = by_name.get((name, unit))
+        result = by_name.get((name, unit))
         measured: float | None = None
         reason: str | None = "not measured in this run"
-        if figure is not None:
-            good = figure["state"] == Validity.VALID and figure["value"] is not None
-            measured, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
+        if result is not None:
+            good = result["state"] == Validity.VALID and result["value"] is not None
+            measured, reason = (result["value"], None) if good else (None, str(result["reason"]))
         yield {
             "suite": suite,
             "result": name,

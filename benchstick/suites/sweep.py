@@ -13,7 +13,6 @@ from typing import Any
 
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, whole, wholes
 from benchstick.plan.quantity import (
     IOPS,
@@ -23,12 +22,13 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import PlanRequest, RawDrive, Result, over_all_passes
+from benchstick.suites.interface import PlanRequest, RawDrive, SuiteResult, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -77,28 +77,30 @@ class Sweep(RawDrive):
         notes = wish.notes(request, start)
         return start.plan(self.name, request, _steps(request, wish), notes, *wish.state_texts())
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """A row for each direction and depth, and the lines of the chart."""
         rows = [
             row
             for step in plan.steps
             if isinstance(step, Fio) and _direction(step) is not None and not step.recording.series
-            if (row := _row(step, figures, drive)) is not None
+            if (row := _row(step, results, drive)) is not None
         ]
-        overall = [item for row in rows for item in _overall(row, _state(plan, row, figures))]
+        overall = [item for row in rows for item in _overall(row, _state(plan, row, results))]
         soaks = [
-            BySecond.of(step, figures)
+            BySecond.of(step, results)
             for step in plan.steps
             if isinstance(step, Fio) and step.recording.series
         ]
         tables = [
             *([_table(rows)] if rows else []),
-            *block_device.fill_tables(figures),
+            *block_device.fill_tables(results),
             *(table for soak in soaks for table in soak.tables()),
         ]
         charts = list(_charts(rows, drive))
         for soak in soaks:
-            overall += soak.figures()
+            overall += soak.results()
             charts += _soak_charts(soak)
         document = {
             "headline": _headline(rows),
@@ -107,7 +109,7 @@ class Sweep(RawDrive):
             "charts": charts,
             "verdicts": [],
         }
-        return Result(figures=overall, document=document)
+        return SuiteResult(results=overall, document=document)
 
 
 @dataclass(frozen=True)
@@ -245,14 +247,14 @@ def _part(test: str) -> str | None:
     return first if first in ("fob", "steady") else None
 
 
-def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+def _state(plan: Plan, row: Mapping[str, Any], results: Sequence[Result]) -> str:
     """The drive's state in which the row was measured."""
     start_state, *states = plan.states
     if row["part"] == "fob":
         states = [block_device.NOT_MADE]
     elif row["part"] == "steady":
         states.remove(block_device.NOT_MADE)
-    return precondition.state_told(replace(plan, states=(start_state, *states)), figures)
+    return precondition.state_told(replace(plan, states=(start_state, *states)), results)
 
 
 def _direction(step: Fio) -> str | None:
@@ -261,9 +263,9 @@ def _direction(step: Fio) -> str | None:
     return last if step.job.runtime is not None and last in ORDER else None
 
 
-def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict[str, Any] | None:
+def _row(step: Fio, results: Sequence[Result], drive: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was measured at one depth; None before it was."""
-    by_key = {item.key: item for item in figures if item.step == step.name}
+    by_key = {item.key: item for item in results if item.step == step.name}
     speed = by_key.get((step.test, SPEED))
     if speed is None:
         return None
@@ -284,7 +286,7 @@ def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict
     }
 
 
-def _overall(row: Mapping[str, Any], state: str) -> Iterator[Figure]:
+def _overall(row: Mapping[str, Any], state: str) -> Iterator[Result]:
     detail = {
         "queue": {
             "requested": row["depth"],

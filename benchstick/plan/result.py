@@ -11,7 +11,7 @@ from benchstick.plan.states import Validity
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class Result:
     """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
     over all passes; `reason` is why it is invalid or skipped. `target` is empty in a suite's result
     over all passes that was measured on the run's own target. `detail`: the conditions and
