@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.plan.quantity import quantity_of
-from benchstick.plan.result import Result, result_from_json
+from benchstick.plan.result import Result
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store.legacy_names import fields_of_name
 from benchstick.suites.interface import RoundSuite, Suite, SuiteResult
@@ -46,7 +47,15 @@ def outcome(result: SuiteResult) -> Outcome:
 
 def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Result]:
     """The results that these documents are of."""
-    return [result_from_json({"step": "", "pass": 1, "value": None, **item}) for item in documents]
+    return [
+        Result(
+            step=item.get("step", ""), test=item["test"], quantity=quantity_of(item),
+            value=item.get("value"), unit=item["unit"], target=item.get("target") or "",
+            direction=item["direction"], pass_no=item.get("pass", 1),
+            state=Validity(item["state"]), reason=item["reason"], detail=item.get("detail") or {},
+        )
+        for item in documents
+    ]  # fmt: skip
 
 
 def result_of(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
@@ -108,15 +108,6 @@ class SampleLike(Moved, Protocol):
 
     @property
     def inflight(self) -> int: ...
-
-
-def of_samples(samples: Iterable[SampleLike]) -> list[Interval]:
-    """What was written in a run's per-second samples, counted from the first of them."""
-    total, series = 0, []
-    for sample in samples:
-        total += sample.write_bytes
-        series.append(Interval(total, sample.dt, sample.write_bytes, sample.t, sample.inflight > 0))
-    return series
 
 
 def of_writing(

@@ -99,11 +99,12 @@ class Reports:
                   f"Verdict {verdict['number']}")  # fmt: skip
 
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
-        document = export.bundle(db, row["number"])
+        results = run_reader.results_of(db, row["number"])
+        document = export.bundle(db, row["number"], results)
         bench = run_queries.bench_id(db)
         # The JSON last: a run with a JSON file has all of them.
         texts = {
-            "csv": export.results_csv(document, run_reader.results_of(db, row["number"])),
+            "csv": export.results_csv(document, results),
             **dict(self._further(document, bench)),
             "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         }

@@ -45,8 +45,8 @@ def export(number: int, form: str, output: Path | None, artifacts: bool) -> None
         if form == "bundle":
             put(_bundle(db, number, artifacts), output, is_text=False)
             return
-        document = files.bundle(db, number)
         results = run_reader.results_of(db, number)
+        document = files.bundle(db, number, results)
         bench = run_queries.bench_id(db)
     if form == "csv":
         put(encoded(files.results_csv(document, results)), output)

@@ -77,31 +77,6 @@ def file_name(argv: Sequence[str]) -> str:
     return re.sub(r"[^A-Za-z0-9_.,+-]", "-", "_".join(word.lstrip("/") for word in words))
 
 
-def recorded(folder: Path) -> Query:
-    """Answers from a folder: the output in `NAME`, `NAME.exit` and `NAME.err` where not 0 or empty.
-
-    What was not recorded answers like a tool that is not installed.
-    """
-
-    def ask(argv: Sequence[str]) -> Finished:
-        base = folder / file_name(argv)
-        side = {end: base.with_name(base.name + end) for end in (".exit", ".err")}
-        if not base.exists() and not side[".exit"].exists():
-            message = f"{argv[0]} was not recorded here".encode()
-            return Finished(tuple(argv), NOT_INSTALLED, b"", message, 0.0)
-        code = side[".exit"].read_text().strip() if side[".exit"].exists() else "0"
-        return Finished(
-            tuple(argv),
-            exit_code=-9 if code == "timeout" else int(code),
-            stdout=base.read_bytes() if base.exists() else b"",
-            stderr=side[".err"].read_bytes() if side[".err"].exists() else b"",
-            seconds=0.0,
-            timed_out=code == "timeout",
-        )
-
-    return ask
-
-
 @dataclass
 class Asker:
     """Queries one drive. `silent_why`: why the drive must not be queried now, None when it may be.

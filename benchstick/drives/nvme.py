@@ -121,10 +121,10 @@ def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
         log = sanitize_commands.parse_sanitize_log(answer.text)
     except ValueError:
         return facts | {"sanitize_state": Fact.unknown(ask.why_not(answer))}
-    facts["sanitize_state"] = Fact(log.word, source="sanitize-log")
+    facts["sanitize_state"] = Fact(str(log.word), source="sanitize-log")
     if log.status == sanitize_commands.FAILED and _reads(ask, name):
         # The log shows the last sanitize, also after its failure was cleared.
-        facts["sanitize_state"] = Fact(SanitizeState.CLEARED, source="sanitize-log, a read")
+        facts["sanitize_state"] = Fact(str(SanitizeState.CLEARED), source="sanitize-log, a read")
     for action, fact in (
         (sanitize_commands.BLOCK_ERASE, "sanitize_block_time"),
         (sanitize_commands.CRYPTO_ERASE, "sanitize_crypto_time"),

@@ -70,12 +70,6 @@ def detach(
             raise BadInput(message) from None
 
 
-def direct_io(home: Path | None = None) -> bool | None:
-    """Does the loop device do direct I/O? None when it is not attached."""
-    name = find(home)
-    return None if name is None else Tree().text(f"sys/block/{name}/loop/dio") == "1"
-
-
 def _folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -131,5 +125,5 @@ def _attach(image: Path, run: Callable[..., Finished]) -> None:
         )
     node = answer.text.strip()
     # Filesystems without direct I/O (tmpfs on older kernels) refuse it: the page cache is then in
-    # use, and `direct_io` shows this. Results of the practice drive are for practice anyway.
+    # use. Results of the practice drive are for practice anyway.
     run(["losetup", "--direct-io=on", node], timeout=30)

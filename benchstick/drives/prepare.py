@@ -318,9 +318,3 @@ def new_folder(mountpoint: Path, run_number: int, run_uuid: str) -> Path:
             raise DriveLost(f"{folder}: {error.strerror}") from error
         raise BadInput(f"{folder}: {error.strerror}: the drive cannot be written") from error
     return folder
-
-
-def discard(hold: DriveLease, *, run: Run = subprocesses.run) -> Finished:
-    """TRIM the whole drive with blkdiscard. Checks the drive first; fails where TRIM is not had."""
-    hold.check_before_write()
-    return _do(run, hold, ["blkdiscard", hold.drive.path], timeout=_MKFS_TIMEOUT_SECONDS)

@@ -34,14 +34,13 @@ class SanitizeLog:
     """The Sanitize Status log page.
 
     `status` is one of NEVER, COMPLETED, IN_PROGRESS, FAILED, COMPLETED_KEPT; `progress` 0 to 1;
-    `action` and `may_exit` (AUSE) are of the most recent Sanitize command; `seconds` the drive's
-    own estimate by action, without those it does not report.
+    `action` is that of the most recent Sanitize command; `seconds` the drive's own estimate by
+    action, without those it does not report.
     """
 
     status: int
     progress: float
     action: int
-    may_exit: bool
     seconds: Mapping[int, int]
 
     @property
@@ -63,7 +62,6 @@ def parse_sanitize_log(text: str) -> SanitizeLog:
     match = re.match(r"\((\d+)\)", str(status.get("status"))) if isinstance(status, dict) else None
     if match is None or not isinstance(page.get("sprog"), int):
         raise ValueError("no sanitize status")
-    command = int(page.get("cdw10_info") or 0)
     times = {
         BLOCK_ERASE: page.get("time_block_erase"),
         OVERWRITE: page.get("time_over_write"),
@@ -72,8 +70,7 @@ def parse_sanitize_log(text: str) -> SanitizeLog:
     return SanitizeLog(
         status=int(match.group(1)),
         progress=min(1.0, int(page["sprog"]) / 65536),
-        action=command & 7,
-        may_exit=bool(command >> 3 & 1),
+        action=int(page.get("cdw10_info") or 0) & 7,
         seconds={
             action: seconds
             for action, seconds in times.items()
@@ -135,16 +132,13 @@ def _document(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AtaSecurity:
-    """The Security section of `hdparm -I`. Minutes are None where the drive reports none."""
+    """The Security section of `hdparm -I`."""
 
     is_supported: bool = False
     is_enabled: bool = False
     is_locked: bool = False
     is_frozen: bool = False
     is_expired: bool = False
-    has_enhanced_erase: bool = False
-    minutes: int | None = None
-    enhanced_minutes: int | None = None
 
     @property
     def word(self) -> str:
@@ -162,7 +156,6 @@ _SECURITY_LINES = {
     "locked": "is_locked",
     "frozen": "is_frozen",
     "expired: security count": "is_expired",
-    "supported: enhanced erase": "has_enhanced_erase",
 }
 
 
@@ -177,17 +170,7 @@ def parse_ata_security(text: str) -> AtaSecurity:
         match = re.fullmatch(r"\t(not|\(\?\))?\t(.+)", line)
         if match is not None and match.group(2) in _SECURITY_LINES:
             flags[_SECURITY_LINES[match.group(2)]] = match.group(1) is None
-    section_text = "\n".join(lines)
-    return AtaSecurity(
-        **flags,
-        minutes=_minutes(section_text, "SECURITY"),
-        enhanced_minutes=_minutes(section_text, "ENHANCED SECURITY"),
-    )
-
-
-def _minutes(text: str, what: str) -> int | None:
-    match = re.search(rf"(\d+)min for {what} ERASE UNIT", text)
-    return int(match.group(1)) if match else None
+    return AtaSecurity(**flags)
 
 
 def sanitize(path: str, action: int) -> list[str]:

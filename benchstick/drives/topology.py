@@ -19,7 +19,7 @@ _CAP_SXS = 1 << 5
 class Where:
     """Folders are `/sys/...` paths, None where the drive has no such parent.
 
-    `usb` is the USB device's folder, `interface` its mass-storage interface, `pci` the PCI devices
+    `usb` is the USB device's folder, `pci` the PCI devices
     from the root port down, `ata` the kernel's port name (`ata3`), `scsi` host:channel:target:lun.
     """
 
@@ -31,7 +31,6 @@ class Where:
     external: bool
     external_why: str
     usb: Path | None = None
-    interface: Path | None = None
     pci: tuple[Path, ...] = ()
     ata: str | None = None
     scsi: tuple[int, int, int, int] | None = None
@@ -59,7 +58,6 @@ def locate(tree: Tree, name: str, *, practice: bool = False) -> Where:
         external=external,
         external_why=reason,
         usb=usb,
-        interface=interface,
         pci=pci,
         ata=ata,
         scsi=scsi,

@@ -95,6 +95,13 @@ class FileSet:
         """Test conditions of each result of this set: the scale and the counts really used."""
         return {"set": self.name, "scale": self.scale, **self.estimate()}
 
+    def describe(self, source: str) -> dict[str, Any]:
+        """Test conditions of the set in a plan, shown with its results."""
+        return {
+            "name": self.name, **self.estimate(), "scale": self.scale,
+            "nominal": self.nominal.to_json(), "source": source,
+        }  # fmt: skip
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,

@@ -29,26 +29,6 @@ class Ticket:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-def ticket_of(texts: Mapping[str, Any]) -> Ticket:
-    """A ticket from texts that a user typed. BadInput naming the field that is wrong."""
-    names = {part.name for part in fields(Ticket)}
-    for name in texts:
-        if name not in names:
-            raise BadInput(f"{name}: there are {', '.join(KINDS)}", field=str(name))
-    return Ticket(**{name: _text(name, value) for name, value in texts.items()})
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise BadInput(f"{name}: must be a text", field=name)
-    text = " ".join(value.split())
-    if len(text) > MOST_CHARACTERS or not text.isprintable():
-        raise BadInput(
-            f"{name}: at most {MOST_CHARACTERS} characters, none of them invisible", field=name
-        )
-    return text
-
-
 def scan_text(value: Any) -> str:
     """A scan as the page sends it. BadInput."""
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,26 @@ def whole(name: str, low: int, high: int, default: int, help: str) -> Param:
         return number
 
     return Param(name, default, help, parse, "number")
+
+
+def wholes(name: str, high: int, most: int, default: str, one: str, help: str) -> Param:
+    """At most `most` different whole numbers from 1 to `high`, comma-separated. `one` is the name
+    of one in errors. The value has no blanks."""
+
+    def parse(text: str, field: str) -> Value:
+        words = [word.strip() for word in text.split(",")]
+        for word in words:
+            if not re.fullmatch("[0-9]{1,9}", word) or not 1 <= int(word) <= high:
+                raise BadInput(
+                    f"{field}: {word[:20]!r} is not a {one} from 1 to {high}; write {default}",
+                    field=field,
+                )
+        numbers = [int(word) for word in words]
+        if len(set(numbers)) != len(numbers) or len(numbers) > most:
+            raise BadInput(f"{field}: name each {one} once, at most {most}", field=field)
+        return ",".join(str(number) for number in numbers)
+
+    return Param(name, default, help, parse)
 
 
 def or_auto(param: Param) -> Param:

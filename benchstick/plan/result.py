@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan.quantity import FIELDS, Key, Quantity, quantity_of
+from benchstick.plan.quantity import FIELDS, Key, Quantity
 from benchstick.plan.states import Validity
 
 
@@ -69,25 +69,3 @@ class Result:
             "reason": self.reason,
             "detail": dict(self.detail),
         }
-
-
-def result_from_json(document: Mapping[str, Any]) -> Result:
-    """The result of a document that `Result.to_json` returned, maybe of another bench."""
-    return Result(
-        step=document["step"],
-        test=document["test"],
-        quantity=quantity_of(document),
-        value=document["value"],
-        unit=document["unit"],
-        target=document.get("target") or "",
-        direction=document["direction"],
-        pass_no=document["pass"],
-        state=Validity(document["state"]),
-        reason=document["reason"],
-        detail=document.get("detail") or {},
-    )
-
-
-def by_key(results: Iterable[Result]) -> dict[Key, Result]:
-    """Results of one pass, or over all passes, by what finds them."""
-    return {result.key: result for result in results}

@@ -481,16 +481,16 @@ class LocalBench(Bench):
 
     def find_session(self, secret: str) -> Session | None:
         session = auth.find_session(self._reader, secret)
-        return None if session is None else Session(session.hash, session.csrf)
+        return None if session is None else Session(**session)
 
     def open_session(self) -> NewSession:
         secret = auth.open_session(self._writer)
         session = auth.find_session(self._writer, secret)
-        csrf = session.csrf if session else ""
+        csrf = session["csrf"] if session else ""
         return NewSession(secret, csrf, auth.SESSION_SECONDS)
 
     def close_session(self, session: Session) -> None:
-        auth.close_session(self._writer, auth.Session(session.hash, session.csrf))
+        auth.close_session(self._writer, session.hash)
 
     def find_token(self, secret: str) -> Token | None:
         token = auth.find_token(self._reader, secret)

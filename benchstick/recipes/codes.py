@@ -30,10 +30,6 @@ STOPPED_HOT = "stopped-hot"
 STOPPED_ERRORS = "stopped-errors"
 SERIAL_MISMATCH = "serial-mismatch"
 DATA_CORRUPT = "data-corrupt"
-FAILURES = (
-    RESULT_LIMIT, FACT_LIMIT, CHANGE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT,
-    STOPPED_ERRORS, SERIAL_MISMATCH, DATA_CORRUPT,
-)  # fmt: skip
 
 # Of an inconclusive test. Before its start:
 NO_MATCH = "no-match"
@@ -61,12 +57,6 @@ STORE_FAILED = "store-failed"
 INTERNAL_ERROR = "internal-error"
 NOT_RUN = "not-run"
 NOTHING_VALID = "nothing-valid"
-INCONCLUSIVE = (
-    NO_MATCH, PORT_SPEED, TOO_HOT, NO_TRIM, ERASE_NOT_ALLOWED, RESULT_INVALID, RESULT_SKIPPED,
-    RESULT_MISSING, FACT_UNKNOWN, CHANGE_UNKNOWN, PEAK_UNKNOWN, NO_CLAIM, NO_REFERENCE,
-    IDENTITY_CHANGED, DRIVE_LOST, CANCELLED, INTERRUPTED, REFUSED, BAD_INPUT, STORE_FAILED,
-    INTERNAL_ERROR, NOT_RUN, NOTHING_VALID,
-)  # fmt: skip
 
 # The code of a run's end, by its exit code.
 END_CODES: Mapping[int, str] = {

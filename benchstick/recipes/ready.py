@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from importlib import resources
 
-from benchstick.recipes.model import Recipe
-from benchstick.recipes.parser import read
-
 _FOLDER = "ready"
 
 
@@ -19,8 +16,3 @@ def names() -> list[str]:
 def raw(name: str) -> bytes:
     """The file of one of `names`."""
     return (resources.files("benchstick.recipes") / _FOLDER / f"{name}.toml").read_bytes()
-
-
-def find(name: str) -> Recipe:
-    """One of `names`."""
-    return read(raw(name), f"{name}.toml")

@@ -21,14 +21,6 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 
 
-@dataclass(frozen=True)
-class Session:
-    """A signed-in browser: the hash of its cookie, and its token against forged requests."""
-
-    hash: str
-    csrf: str
-
-
 def new_secret() -> str:
     """256 random bits as text."""
     return secrets.token_urlsafe(32)
@@ -51,15 +43,16 @@ def open_session(db: sqlite3.Connection) -> str:
     return secret
 
 
-def find_session(db: sqlite3.Connection, secret: str) -> Session | None:
-    """The session that this cookie's value opens; None when there is none or it expired."""
+def find_session(db: sqlite3.Connection, secret: str) -> sqlite3.Row | None:
+    """`hash` and `csrf` of the session that this cookie's value opens; None when there is none or
+    it expired."""
     if not _SECRET.fullmatch(secret):
         return None
-    row = db.execute(
+    row: sqlite3.Row | None = db.execute(
         "SELECT hash, csrf FROM sessions WHERE hash = ? AND expires >= ?",
         (hash_of(secret), time.time()),
     ).fetchone()
-    return None if row is None else Session(row["hash"], row["csrf"])
+    return row
 
 
 def keep_sessions(db: sqlite3.Connection, seconds: float) -> None:
@@ -68,10 +61,10 @@ def keep_sessions(db: sqlite3.Connection, seconds: float) -> None:
         db.execute("UPDATE sessions SET expires = expires + ?", (seconds,))
 
 
-def close_session(db: sqlite3.Connection, session: Session) -> None:
+def close_session(db: sqlite3.Connection, session_hash: str) -> None:
     """Sign out."""
     with transaction(db):
-        db.execute("DELETE FROM sessions WHERE hash = ?", (session.hash,))
+        db.execute("DELETE FROM sessions WHERE hash = ?", (session_hash,))
 
 
 class NameTaken(BadInput):
@@ -123,12 +116,6 @@ def find_token(db: sqlite3.Connection, secret: str) -> Token | None:
         "SELECT name, created_utc, used_utc FROM tokens WHERE hash = ?", (hash_of(secret),)
     ).fetchone()
     return None if row is None else Token(*row)
-
-
-def token_name(db: sqlite3.Connection, secret: str) -> str | None:
-    """The name of this bearer token; None when it is not one."""
-    token = find_token(db, secret)
-    return None if token is None else token.name
 
 
 def tokens(db: sqlite3.Connection) -> list[Token]:

@@ -19,10 +19,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The run's document with its samples, and the verdicts that use it. BadInput when there
-    is no such run."""
-    run = run_reader.run_json(db, number)
+def bundle(
+    db: sqlite3.Connection, number: int, results: Sequence[Result] | None = None
+) -> dict[str, Any]:
+    """The run's document with its samples, and the verdicts that use it. `results`: its results,
+    where the caller has read them. BadInput when there is no such run."""
+    run = run_reader.run_json(db, number, results)
     bottlenecks.put_into(run["drive"])
     samples = [sample.to_json() for sample in run_reader.samples_of(db, number)]
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}

@@ -13,6 +13,7 @@ from benchstick.plan.quantity import FIELDS
 from benchstick.plan.states import RequestState
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.run_results import INSERT_RESULT
 from benchstick.store.stored_values import stored_object
 
 # More than that wait only where no agent takes them.
@@ -50,9 +51,7 @@ def add_run(
             ],
         )  # fmt: skip
         db.executemany(
-            "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason,"
-            " detail_json, test, direction, metric, statistic, percentile, part)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            INSERT_RESULT,
             [
                 (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
                  item["target"], item["state"], item["reason"], json.dumps(item["detail"]),

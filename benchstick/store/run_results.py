@@ -1,9 +1,15 @@
-"""The samples of each second, and texts as the store takes them."""
+"""The samples of each second, and how the store takes a result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+INSERT_RESULT = (
+    "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason, detail_json,"
+    " test, direction, metric, statistic, percentile, part)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from benchstick.plan.states import (
 )
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import find_run, findings_of, results_of
-from benchstick.store.run_results import Sample
+from benchstick.store.run_results import INSERT_RESULT, Sample
 
 _P = ParamSpec("_P")
 
@@ -257,9 +257,7 @@ class RunRecord:
 
     def _insert_results(self, results: Sequence[Result]) -> None:
         self.db.executemany(
-            "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason,"
-            " detail_json, test, direction, metric, statistic, percentile, part)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            INSERT_RESULT,
             [
                 (
                     self.number, item.step, item.name, item.value, item.unit, item.pass_no,

@@ -90,7 +90,7 @@ class AsSsd:
             fs=request.fs if request.target == "file" else "keep",
             scale=wish.scale if wish.sets else None,
             drive_code=str(request.drive["code"]),
-            sets=tuple(_describe(item) for item in wish.sets),
+            sets=tuple(item.describe("generated") for item in wish.sets),
             steps=unique_names(_steps(request, wish)),
             notes=tuple(_notes(request, wish)),
         )
@@ -185,19 +185,6 @@ def _check_room(request: PlanRequest, wish: _Wish) -> None:
                 f"{has}; take a smaller scale, or leave copy out of parts",
                 field="scale",
             )
-
-
-def _describe(item: FileSet) -> dict[str, Any]:
-    """Test conditions of a set, shown with its results."""
-    return {
-        "name": item.name,
-        "bytes": item.bytes,
-        "files": item.count,
-        "folders": len(item.folders),
-        "scale": item.scale,
-        "nominal": item.nominal.to_json(),
-        "source": "generated",
-    }
 
 
 def _notes(request: PlanRequest, wish: _Wish) -> Iterator[str]:

@@ -95,9 +95,3 @@ def chart(
     if marks:
         chart_json["marks"] = list(marks)
     return chart_json
-
-
-def lines_of(document: Mapping[str, Any], chart_json: Mapping[str, Any]) -> list[Json]:
-    """The lines of a chart of `document`, those that it only names looked up."""
-    shared_lines = {item["name"]: item for item in document.get("series") or ()}
-    return [shared_lines[item] if isinstance(item, str) else item for item in chart_json["series"]]

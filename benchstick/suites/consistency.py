@@ -19,11 +19,11 @@ from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, whole
 from benchstick.plan.quantity import SPEED, Statistic
 from benchstick.plan.result import Result
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
-from benchstick.suites.interface import PlanRequest, SuiteResult
+from benchstick.suites.interface import PlanRequest, RawDrive, SuiteResult
 from benchstick.suites.per_second import CONSISTENCY, STEADY_PART, BySecond
 from benchstick.suites.single_pass import digits
 
@@ -31,16 +31,12 @@ from benchstick.suites.single_pass import digits
 PRESETS = {"4k": (4 * KIB, 2), "128k": (128 * KIB, 0)}
 
 
-class Consistency:
+class Consistency(RawDrive):
     """The suite `consistency`."""
 
     name = "consistency"
     title = "Write consistency"
     summary = "Random writes at QD32 for 2000 s on a filled drive, IOPS and latency by second."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         choice("preset", tuple(PRESETS), "4k", "4k: filled twice; 128k: not preconditioned"),
         whole("span", 1, 100, 100, "percent of the LBAs filled and written, from the first"),
@@ -57,15 +53,8 @@ class Consistency:
     def plan(self, request: PlanRequest) -> Plan:
         """Purge and take the raw drive, fill the span, then write at random."""
         wish, start = _Wish.of(request), precondition.beginning(request)
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish))),
-            notes=(*start.notes, *wish.notes(request, start)),
-            states=(start.state, wish.state_text),
+        return start.plan(
+            self.name, request, _steps(request, wish), wish.notes(request, start), wish.state_text
         )
 
     def result(

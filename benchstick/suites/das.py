@@ -100,7 +100,7 @@ class Das:
             fs=request.fs,
             scale=request.scale if request.scale is not None else 1.0,
             drive_code=str(request.drive["code"]),
-            sets=tuple(_describe(item, source) for item in sets),
+            sets=tuple(item.describe(source) for item in sets),
             steps=unique_names(_steps(request, sets, source)),
             notes=_notes(sets, source),
         )
@@ -175,19 +175,6 @@ def _source(request: PlanRequest, sets: Sequence[FileSet]) -> str:
     if need <= request.ram:
         return "ram"
     return "drive" if own_tree else "generated"
-
-
-def _describe(item: FileSet, source: str) -> dict[str, Any]:
-    """Test conditions of the set, shown with its results: counts and bytes really used, scale."""
-    return {
-        "name": item.name,
-        "bytes": item.bytes,
-        "files": item.count,
-        "folders": len(item.folders),
-        "scale": item.scale,
-        "nominal": item.nominal.to_json(),
-        "source": source,
-    }
 
 
 def _notes(sets: Sequence[FileSet], source: str) -> tuple[str, ...]:

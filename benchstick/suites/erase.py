@@ -22,7 +22,7 @@ from benchstick.plan.result import Result
 from benchstick.plan.states import SanitizeState, Validity, Verdict
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.suites.interface import PlanRequest, SuiteResult, assumed_speed
+from benchstick.suites.interface import PlanRequest, RawDrive, SuiteResult, assumed_speed
 
 # The size of a mark: a page of most drives, at least a sector of all.
 MARK_BYTES = 4096
@@ -121,16 +121,12 @@ def _mark_size(request: PlanRequest) -> int:
     return max(MARK_BYTES, int(request.fact("logical_sector", 512)))
 
 
-class Erase:
+class Erase(RawDrive):
     """The suite `erase`."""
 
     name = "erase"
     title = "Erase with a certificate"
     summary = "Erases the drive with the best method it supports, and verifies it with marks."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         rung_param(
             (AUTO, RESUME),

@@ -86,6 +86,15 @@ class Suite(Protocol):
         """The result, from the values measured so far, which may be of a cancelled run."""
 
 
+class RawDrive:
+    """What the suites have in common that test the drive without a filesystem."""
+
+    default_target = "block"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("block",)
+    has_scale = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
     """A run's record in addition to its results: the drive's per-second samples, and its

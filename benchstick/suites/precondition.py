@@ -10,7 +10,7 @@ no method remains, the drive is tested as found, and the result shows this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchstick.drives import sanitize_methods
@@ -21,7 +21,7 @@ from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME
 from benchstick.plan.quantity import PURGE as PURGE_TEST
 from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
-from benchstick.plan.steps import Plan, Purge, Step
+from benchstick.plan.steps import Plan, Purge, Step, unique_names
 from benchstick.suites.erase import of_password, purge_steps, why_not
 from benchstick.suites.interface import PlanRequest, assumed_speed
 
@@ -61,9 +61,29 @@ class Beginning:
     fresh: bool
     purge: str
 
-    def params(self, request: PlanRequest) -> Mapping[str, Value]:
-        """The plan's parameters; a purge by hand excludes one by the bench."""
-        return {**request.params, "purge": self.purge}
+    def plan(
+        self,
+        suite: str,
+        request: PlanRequest,
+        steps: Iterable[Step],
+        notes: Iterable[str],
+        *states: str,
+        deviations: tuple[str, ...] = (),
+    ) -> Plan:
+        """The plan of a suite on the raw drive that starts like this, then does `steps`. `states`
+        are the further parts of the state's text."""
+        return Plan(
+            suite=suite,
+            # A purge by hand excludes one by the bench.
+            params={**request.params, "purge": self.purge},
+            target="block",
+            fs="keep",
+            drive_code=str(request.drive["code"]),
+            steps=unique_names((*self.steps, *steps)),
+            notes=(*self.notes, *notes),
+            states=(self.state, *states),
+            deviations=deviations,
+        )
 
 
 def beginning(request: PlanRequest, *, writes: bool = True) -> Beginning:

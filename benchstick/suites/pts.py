@@ -11,7 +11,6 @@ numbers of the preset `reduced`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
-from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
+from benchstick.plan.params import AUTO, Param, choice, or_auto, size, whole, wholes
 from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     Fio,
@@ -33,11 +32,10 @@ from benchstick.plan.steps import (
     Skip,
     Span,
     Step,
-    unique_names,
 )
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites import block_device, precondition, pts_result
-from benchstick.suites.interface import PlanRequest, SuiteResult
+from benchstick.suites.interface import PlanRequest, RawDrive, SuiteResult
 
 TESTS = ("iops", "throughput", "latency", "wsat", "hir")
 REDUCED = pts_result.REDUCED
@@ -87,31 +85,12 @@ PRESETS = {
 }  # fmt: skip
 
 
-def _waits(text: str, field: str) -> Value:
-    """`5,10` without blanks. BadInput naming the one that is wrong."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not re.fullmatch("[0-9]{1,4}", word) or not 1 <= int(word) <= LONGEST_WAIT:
-            raise BadInput(
-                f"{field}: {word[:20]!r} is not a number of seconds from 1 to {LONGEST_WAIT}; "
-                f"write {WAITS}",
-                field=field,
-            )
-    if len({int(word) for word in words}) != len(words) or len(words) > 20:
-        raise BadInput(f"{field}: name each wait once, at most 20", field=field)
-    return ",".join(str(int(word)) for word in words)
-
-
-class Pts:
+class Pts(RawDrive):
     """The suite `pts`."""
 
     name = "pts"
     title = "SNIA PTS"
     summary = "Purge, fill, rounds to steady state: IOPS, throughput, latency, saturation, idle."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         choice("test", TESTS, "iops", "iops, throughput, latency; wsat: write saturation; hir: "
                "host idle recovery"),
@@ -125,7 +104,8 @@ class Pts:
         or_auto(whole("rounds", WINDOW, MOST_ROUNDS, 1, "rounds at most")),
         or_auto(whole("limit", 1, block_device.MOST_SECONDS, 1, "wsat: seconds at most")),
         or_auto(whole("accesses", 1, 10_000, 1, "hir: accesses with each wait")),
-        Param("waits", WAITS, "hir: seconds of wait after an access, comma-separated", _waits),
+        wholes("waits", LONGEST_WAIT, 20, WAITS, "number of seconds",
+               "hir: seconds of wait after an access, comma-separated"),
         *precondition.PARAMS,
     )  # fmt: skip
 
@@ -133,17 +113,10 @@ class Pts:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
         wish, start = _Wish.of(request), precondition.beginning(request)
         deviations = tuple(_departs(request, wish, start))
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish, start))),
-            notes=(*start.notes, *_notes(request, wish, deviations)),
-            states=(start.state, wish.state_text),
-            deviations=deviations,
-        )
+        return start.plan(
+            self.name, request, _steps(request, wish, start), _notes(request, wish, deviations),
+            wish.state_text, deviations=deviations,
+        )  # fmt: skip
 
     def over(self, plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
         """Steady state by the rule, or, for WSAT, all required bytes are written."""

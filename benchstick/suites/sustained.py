@@ -24,11 +24,12 @@ from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SHARE, SIZE, SPEED
 from benchstick.plan.result import Result
 from benchstick.plan.states import KneeState, RecoveryState, SlowDownState, Validity
-from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step, unique_names
+from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
 from benchstick.suites.interface import (
     PlanRequest,
+    RawDrive,
     Recorded,
     Row,
     SuiteResult,
@@ -46,16 +47,12 @@ RECOVERY = (30, 300, 1800)
 LONGEST_IDLE = 24 * 3600
 
 
-class Sustained:
+class Sustained(RawDrive):
     """The suite `sustained`."""
 
     name = "sustained"
     title = "Sustained write (whole drive)"
     summary = "Writes the whole drive once; finds the cache knee, slow-downs, recovery after idle."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         text("span", "100%", "how much from the start of the drive: a share or a size"),
         choice("block", tuple(BLOCKS), "1m", "bytes of each write"),
@@ -69,16 +66,7 @@ class Sustained:
     def plan(self, request: PlanRequest) -> Plan:
         """Purge and take the drive, write it in 20 parts with pauses, then the bursts."""
         wish, start = _Wish.of(request), precondition.beginning(request)
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish))),
-            notes=(*start.notes, *wish.notes(start)),
-            states=(start.state,),
-        )
+        return start.plan(self.name, request, _steps(request, wish), wish.notes(start))
 
     def result(
         self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
-from benchstick.plan.params import Param, Value, choice, size, whole
+from benchstick.plan.params import Param, choice, size, whole, wholes
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -24,11 +24,11 @@ from benchstick.plan.quantity import (
 )
 from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import PlanRequest, SuiteResult, over_all_passes
+from benchstick.suites.interface import PlanRequest, RawDrive, SuiteResult, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -46,38 +46,19 @@ _KINDS = (
 )  # fmt: skip
 
 
-def _depths(text: str, field: str) -> Value:
-    """`1,2,4` without blanks. BadInput naming the one that is wrong."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not word.isdecimal() or len(word) > 9 or not 1 <= int(word) <= block_device.MOST_DEPTH:
-            raise BadInput(
-                f"{field}: {word[:20]!r} is not a queue depth from 1 to {block_device.MOST_DEPTH}; "
-                f"write {DEPTHS}",
-                field=field,
-            )
-    numbers = [int(word) for word in words]
-    if len(set(numbers)) != len(numbers) or len(numbers) > 32:
-        raise BadInput(f"{field}: name each depth once, at most 32", field=field)
-    return ",".join(str(number) for number in numbers)
-
-
-class Sweep:
+class Sweep(RawDrive):
     """The suite `sweep`."""
 
     name = "sweep"
     title = "Queue depth sweep"
     summary = "4K random read, 70/30 and write at queue depths 1 to 256, as found or steady."
-    default_target = "block"
-    default_fs = "keep"
-    targets: tuple[str, ...] = ("block",)
-    has_scale = False
     params: tuple[Param, ...] = (
         choice("state", ("fob", "steady", BOTH), "fob",
                "fob: without preconditioning; steady: filled, then written at random for hours; "
                "both: one after the other, in the same charts"),
         choice("only", ("all", "read"), "all", "read: no mix and no writes"),
-        Param("depths", DEPTHS, "queue depths in the order of the test, comma-separated", _depths),
+        wholes("depths", block_device.MOST_DEPTH, 32, DEPTHS, "queue depth",
+               "queue depths in the order of the test, comma-separated"),
         whole("time", 1, block_device.MOST_SECONDS, 30, "seconds a depth"),
         choice("mix", tuple(str(share) for share in range(90, 0, -10)), MIX,
                "share of reads in the mix, in percent"),
@@ -93,16 +74,8 @@ class Sweep:
         """Purge and take the raw drive, make its state, then all depths of each direction."""
         wish = _Wish.of(request)
         start = precondition.beginning(request, writes=wish.writes)
-        return Plan(
-            suite=self.name,
-            params=start.params(request),
-            target="block",
-            fs="keep",
-            drive_code=str(request.drive["code"]),
-            steps=unique_names((*start.steps, *_steps(request, wish))),
-            notes=(*start.notes, *wish.notes(request, start)),
-            states=(start.state, *wish.state_texts()),
-        )
+        notes = wish.notes(request, start)
+        return start.plan(self.name, request, _steps(request, wish), notes, *wish.state_texts())
 
     def result(
         self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]

@@ -9,14 +9,40 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchstick.drives import device_query, discover
+from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive
 
 CASES = Path(__file__).parent
+
+
+def recorded(folder: Path) -> device_query.Query:
+    """Answers from a folder: the output in `NAME`, `NAME.exit` and `NAME.err` where not 0 or empty.
+
+    What was not recorded answers like a tool that is not installed.
+    """
+
+    def ask(argv: Sequence[str]) -> Finished:
+        base = folder / device_query.file_name(argv)
+        side = {end: base.with_name(base.name + end) for end in (".exit", ".err")}
+        if not base.exists() and not side[".exit"].exists():
+            message = f"{argv[0]} was not recorded here".encode()
+            return Finished(tuple(argv), device_query.NOT_INSTALLED, b"", message, 0.0)
+        code = side[".exit"].read_text().strip() if side[".exit"].exists() else "0"
+        return Finished(
+            tuple(argv),
+            exit_code=-9 if code == "timeout" else int(code),
+            stdout=base.read_bytes() if base.exists() else b"",
+            stderr=side[".err"].read_bytes() if side[".err"].exists() else b"",
+            seconds=0.0,
+            timed_out=code == "timeout",
+        )
+
+    return ask
 
 
 def case_names() -> list[str]:
@@ -43,7 +69,7 @@ def expand(manifest: Mapping[str, Any], root: Path) -> None:
 def play(case: Path, root: Path, **arguments: Any) -> list[Drive]:
     """The drives of a case, as a scan finds them; `arguments` go to the scan."""
     expand(json.loads((case / "tree.json").read_text(encoding="utf-8")), root)
-    return discover.scan(root=root, query=device_query.recorded(case / "tools"), **arguments)
+    return discover.scan(root=root, query=recorded(case / "tools"), **arguments)
 
 
 def expectation(drives: list[Drive]) -> dict[str, Any]:

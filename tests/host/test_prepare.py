@@ -219,16 +219,3 @@ def test_mounting_what_is_no_filesystem_is_a_clear_line(drive_hold: DriveLease) 
     with pytest.raises((BadInput, DriveLost), match="mount"):
         prepare.mount(drive_hold.drive.path, "ext4", RUN)
     assert not (paths.mounts() / RUN).exists()
-
-
-def test_discard_frees_the_backing_file(drive_hold: DriveLease, tmp_path: Path) -> None:
-    image = tmp_path / "home/practice/practice.img"
-    drive_hold.check_before_write()
-    subprocess.run(
-        ["dd", "if=/dev/urandom", f"of={drive_hold.drive.path}", "bs=1M", "count=64", "conv=fsync"],
-        check=True,
-        capture_output=True,
-    )
-    before = image.stat().st_blocks
-    prepare.discard(drive_hold)
-    assert image.stat().st_blocks < before - 60 * 2048

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from benchstick.analysis.series import reduced
-from benchstick.suites.charts import axis, by_second, chart, curve, line, lines_of, mark, short
+from benchstick.suites.charts import axis, by_second, chart, curve, line, mark, short
 
 
 def test_a_curve_passes_over_what_is_missing_and_a_line_is_broken_there() -> None:
@@ -52,10 +51,3 @@ def test_a_chart_has_only_what_it_needs() -> None:
         "from": 1400, "to": 2000, "mark_above": {"x": 32, "label": "waiting"},
         "marks": [{"x": 2, "label": "knee"}],
     }  # fmt: skip
-
-
-def test_named_lines_are_looked_up() -> None:
-    shared_line, own = line("IOPS", [(1, 2)]), line("own", [(3, 4)])
-    diagram = chart("both", axis("second", "s"), axis("IOPS", "IOPS"), ["IOPS", own])
-    document: dict[str, Any] = {"series": [shared_line], "charts": [diagram]}
-    assert lines_of(document, diagram) == [shared_line, own]

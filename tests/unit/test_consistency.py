@@ -14,7 +14,6 @@ from benchstick.analysis.series import reduced
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.suites import registry
-from benchstick.suites.charts import lines_of
 from tests import results
 from tests.results import result_of
 
@@ -214,7 +213,7 @@ def test_the_derived_results_and_three_charts(drive_json: Make) -> None:
     ]  # fmt: skip
     assert series["IOPS"]["points"] == [[second, value] for second, value in enumerate(iops)]
     assert (series["IOPS"]["source"], series["IOPS"]["reason"]) == ("fio", None)
-    assert [len(line["points"]) for line in lines_of(document, document["charts"][3])] == [2000] * 2
+    assert [len(series[name]["points"]) for name in document["charts"][3]["series"]] == [2000] * 2
     assert {chart["dots"] for chart in document["charts"]} == {True}
     assert [item["value"] for item in document["headline"]][:2] == [5000.0, 4000.0]
     assert "last 400 s" in document["text"]

@@ -368,7 +368,7 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     case.write(tmp_path)
     root = tmp_path / "root"
     playback.expand(case.tree, root)
-    answers = device_query.recorded(tmp_path / case.name / "tools")
+    answers = playback.recorded(tmp_path / case.name / "tools")
     calls: list[str] = []
 
     def ask(argv: Sequence[str]) -> Finished:
@@ -426,7 +426,7 @@ def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
     case.write(tmp_path)
     playback.expand(case.tree, tmp_path / "root")
     nvme_drive = drive("nvme0n1", transport="nvme")
-    answers = device_query.recorded(tmp_path / case.name / "tools")
+    answers = playback.recorded(tmp_path / case.name / "tools")
     fact = temperature.read(nvme_drive, answers, tree=sysfs.Tree(tmp_path / "root"))
     assert (fact.value, fact.unit, fact.source) == (43.85, "°C", "hwmon nvme")
 

@@ -7,12 +7,10 @@ import math
 import pytest
 
 from benchstick.analysis.change_points import (
-    Interval,
     busy_points,
     calmed,
     levels_of,
     noise_of,
-    of_samples,
     of_writing,
 )
 from benchstick.store.run_results import Sample
@@ -25,15 +23,6 @@ def samples(*byte_counts: int, step: int = 3, inflight: int = 0) -> list[Sample]
     return [
         Sample(n, n + 1.0, 1.0, step, 0, count, 0, 0, 0, 0, 0, inflight, 0.0)
         for n, count in enumerate(byte_counts)
-    ]
-
-
-def test_samples_become_intervals() -> None:
-    intervals = of_samples(samples(0, 5, 7, inflight=1))
-    assert intervals == [
-        Interval(0, 1.0, 0, 1.0, True),
-        Interval(5, 1.0, 5, 2.0, True),
-        Interval(12, 1.0, 7, 3.0, True),
     ]
 
 

@@ -14,7 +14,7 @@ from benchstick.drives.device_query import PROBE
 from benchstick.drives.partition_table import Contents, Partition
 from benchstick.drives.types import Drive
 from tests.hardware.documented import ahci_port, no_ata, no_unmap, xhci
-from tests.hardware.playback import expand
+from tests.hardware.playback import expand, recorded
 from tests.hardware.shapes import (
     DOS,
     GPT,
@@ -62,7 +62,7 @@ def look(case: Case, tmp_path: Path, **arguments: Any) -> list[Drive]:
     case.write(tmp_path / "cases")
     expand(case.tree, tmp_path / "root")
     tools = tmp_path / "cases" / case.name / "tools"
-    return discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
+    return discover.scan(root=tmp_path / "root", query=recorded(tools), **arguments)
 
 
 def guard_of(case: Case, tmp_path: Path, **arguments: Any) -> tuple[str, str]:
@@ -292,7 +292,7 @@ def test_an_internal_drive_is_locked_unless_the_agent_saw_it_plugged_in(tmp_path
 
 def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     tools = tmp_path / "cases/built/tools"
-    drives = discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
+    drives = discover.scan(root=tmp_path / "root", query=recorded(tools), **arguments)
     return drives[0].guard.state, drives[0].guard.reason
 
 

@@ -209,7 +209,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
         db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
         plan=plan, pid=1, device="nosuch",
     )  # fmt: skip
-    still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     sampler = SimpleNamespace(
         drive_lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
     )
@@ -825,7 +825,7 @@ class Moving:
         cast(Any, work.sampler).counters = self.counters
 
     def counters(self) -> Counters:
-        return Counters(float(self.seconds), 0, self.reads, 0, 0, self.writes, 0, 0, 0, 0, 0)
+        return Counters(float(self.seconds), 0, self.reads, 0, 0, self.writes, 0, 0, 0, 0)
 
     def share(self) -> float | None:
         assert self.work.current.share is not None

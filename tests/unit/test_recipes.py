@@ -374,9 +374,13 @@ def fitting(recipe: Recipe, drive_json: DriveJson) -> list[dict[str, Any]]:
     return drives
 
 
+def ready_recipe(name: str) -> Recipe:
+    return read(ready.raw(name), f"{name}.toml")
+
+
 @pytest.mark.parametrize("name", ready.names())
 def test_a_ready_recipe_keeps_its_promise(name: str, drive_json: DriveJson) -> None:
-    recipe = ready.find(name)
+    recipe = ready_recipe(name)
     assert recipe.about and recipe.time_limit
     for drive in fitting(recipe, drive_json):
         assert preconditions.reasons(recipe, drive) == []
@@ -396,7 +400,7 @@ def test_a_ready_recipe_keeps_its_promise(name: str, drive_json: DriveJson) -> N
 
 
 def test_the_five_minutes_of_the_portable_ssd_are_five() -> None:
-    assert ready.find("incoming-portable-ssd").time_limit == 300
+    assert ready_recipe("incoming-portable-ssd").time_limit == 300
     assert len(ready.names()) == 4
 
 
@@ -444,7 +448,7 @@ def test_the_ready_recipes_are_listed_and_shown(
         assert cli.invoke(["recipe", "check", str(path)]) == 0
         capsys.readouterr()
         assert cli.invoke(["recipe", "show", name]) == 0
-        assert capsys.readouterr().out.startswith(f"{ready.find(name).name}: ")
+        assert capsys.readouterr().out.startswith(f"{ready_recipe(name).name}: ")
     assert cli.invoke(["recipe", "show", "nix"]) == 2
     assert "full-review" in capsys.readouterr().err
 
@@ -509,7 +513,7 @@ def test_the_commands_and_the_recipe_of_the_docs_work(
         assert cli.invoke(argv) == 0, (line, capsys.readouterr().err)
         assert capsys.readouterr().out, line
     for name in ready.names():
-        assert f"| `{name}` | {duration(ready.find(name))} |" in text
+        assert f"| `{name}` | {duration(ready_recipe(name))} |" in text
 
 
 def duration(recipe: Recipe) -> str:

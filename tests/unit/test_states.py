@@ -111,8 +111,9 @@ def literal_states_of_template(source: str) -> list[tuple[int, str]]:
     for item in tree.find_all(nodes.Filter):
         if item.name in ("selectattr", "rejectattr") and len(item.args) == 3:
             name, _, value = item.args
-            is_text = isinstance(value, nodes.Const) and value.value in WORDS
-            if is_text and isinstance(name, nodes.Const) and NAME.fullmatch(name.value):
+            if not (isinstance(name, nodes.Const) and isinstance(value, nodes.Const)):
+                continue
+            if NAME.fullmatch(name.value) and value.value in WORDS:
                 pairs.append((item.lineno, str(value.value)))
     return sorted(pairs)
 

@@ -6,13 +6,11 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchstick.errors import BadInput
 from benchstick.plan.drive_key import DriveKey
-from benchstick.plan.labels import MOST_CHARACTERS, Ticket, classify, same_serial, ticket_of
+from benchstick.plan.labels import Ticket, classify, same_serial
 from benchstick.store import barcode_scans, database
 
 PREFIXES = {"OP:": "operator", "O": "order", "SN:": "serial"}
@@ -42,17 +40,6 @@ def test_the_prefix_of_a_scan_sets_its_kind(text: str, kind: str, value: str) ->
 )  # fmt: skip
 def test_a_scanned_serial_is_the_drives_or_not(scanned_serial: str, same: bool) -> None:
     assert same_serial(scanned_serial, ("S5XANX0M312345", "USB9", "")) is same
-
-
-def test_a_ticket_of_any_input() -> None:
-    assert ticket_of({"asset": " A \n 7 ", "order": ""}) == Ticket(asset="A 7")
-    wrong: dict[str, Any]
-    for wrong in ({"asset": 5}, {"order": "x" * (MOST_CHARACTERS + 1)}, {"serial": "a\x1bb"}):
-        with pytest.raises(BadInput) as excinfo:
-            ticket_of(wrong)
-        assert excinfo.value.field in wrong
-    with pytest.raises(BadInput, match="there are asset, serial, order, operator"):
-        ticket_of({"tag": "x"})
 
 
 @pytest.fixture

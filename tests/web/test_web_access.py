@@ -212,8 +212,8 @@ def test_a_wrong_token_is_refused_even_for_reading(app: Flask, header: str) -> N
 def test_a_token_of_the_same_name_replaces_the_old_one(bench: Bench, token: str) -> None:
     with contextlib.closing(open_for_web(bench.home)) as db:
         new = auth.new_token(db, "test")
-        assert auth.token_name(db, new) == "test"
-        assert auth.token_name(db, token) is None
+        current, old = auth.find_token(db, new), auth.find_token(db, token)
+        assert (current and current.name, old) == ("test", None)
 
 
 # ---- the network
@@ -316,7 +316,7 @@ def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
         secret = auth.open_session(db)
         session = auth.find_session(db, secret)
         assert session is not None
-        auth.close_session(db, session)
+        auth.close_session(db, session["hash"])
         assert auth.find_session(db, secret) is None
         run_queries.set_label(db, "k|m|1", "left bay")
         recipes.save(db, "own", "")

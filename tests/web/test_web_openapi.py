@@ -127,7 +127,7 @@ def test_its_names_and_limits_are_those_of_the_code() -> None:
         "LimitResult/properties/state": tuple(LimitState),
         "Measurement/properties/state": tuple(Validity),
         "QueueState": tuple(QueueState),
-        "Request/properties/state": ["waiting", *RequestState],
+        "Request/properties/state": [*RequestState],
         "RunState": tuple(RunState),
         "RunStep/properties/state": tuple(StepState),
         "Samples/properties/steps/items/properties/state": tuple(StepState),

@@ -10,7 +10,6 @@ import mmap
 import os
 import sys
 from array import array
-from pathlib import Path
 
 PAGE = 4096
 # Offsets, lengths and addresses of direct I/O are multiples of this. A drive with 512-byte sectors
@@ -102,15 +101,6 @@ def filesystem_of(fd: int) -> str:
 def in_memory(filesystem: str) -> bool:
     """Whether files of this filesystem are in RAM, where direct I/O has no effect."""
     return filesystem in ("tmpfs", "ramfs")
-
-
-def filesystem_at(folder: Path) -> str:
-    """`filesystem_of` an existing folder."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return filesystem_of(fd)
-    finally:
-        os.close(fd)
 
 
 def write_at(fd: int, data: memoryview, offset: int) -> None:

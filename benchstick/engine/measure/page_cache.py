@@ -7,7 +7,6 @@ mapping does the same on older kernels.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import fcntl
@@ -116,16 +115,6 @@ def resident_bytes(files: int | Path | Iterable[Path]) -> int:
     return total
 
 
-def forget(paths: Iterable[Path]) -> None:
-    """Ask the kernel to drop the clean pages of these files from the page cache."""
-    for path in paths:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(fd)
-
-
 def drop_caches(what: int = 3) -> None:
     """Drop the machine's clean page cache (1), dentries and inodes (2), or both (3). Needs root."""
     if what not in (1, 2, 3):
@@ -136,17 +125,3 @@ def drop_caches(what: int = 3) -> None:
         path.write_text(f"{what}\n", encoding="ascii")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}: dropping caches needs root") from None
-
-
-def resident_below(folder: Path) -> int:
-    """Bytes in the page cache of all regular files below `folder`; symlinks are not followed."""
-    total = 0
-    for base, _folders, names in os.walk(folder):
-        for name in names:
-            path = Path(base, name)
-            if path.is_symlink() or not path.is_file():
-                continue
-            # A file removed in the meantime holds no cache.
-            with contextlib.suppress(FileNotFoundError):
-                total += resident_bytes(path)
-    return total

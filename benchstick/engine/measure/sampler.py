@@ -30,7 +30,6 @@ class Counters:
     writes: int
     write_bytes: int
     write_ms: int
-    queue_ms: int
     discards: int
     discard_bytes: int
     flushes: int
@@ -53,7 +52,6 @@ class Counters:
             writes=fields[4],
             write_bytes=fields[6] * SECTOR,
             write_ms=fields[7],
-            queue_ms=fields[10],
             discards=fields[11],
             discard_bytes=fields[13] * SECTOR,
             flushes=fields[15],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchstick.engine.copier.copy import TargetFull, copy_tree, empty_folder, read_back
-from benchstick.engine.copier.direct_io import filesystem_at
+from benchstick.engine.copier.direct_io import filesystem_of
 from benchstick.engine.fileset_source.ram_disk import GeneratedSource, RamSource
 from benchstick.engine.measure.page_cache import drop_caches
 from benchstick.plan.fileset import FileSet, builtin, manifest
@@ -77,7 +77,11 @@ def remount(drive: tuple[str, str, Path]) -> None:
 
 def test_kernel_driver_is_used(drive: tuple[str, str, Path]) -> None:
     kind, _device, point = drive
-    assert filesystem_at(point) == kind
+    fd = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert filesystem_of(fd) == kind
+    finally:
+        os.close(fd)
     assert call("findmnt", "-n", "-o", "FSTYPE", str(point)) == kind
 
 
