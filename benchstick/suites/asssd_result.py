@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick.plan.figure import Figure
-from benchstick.plan.quantity import SCORE, SPEED, TIME
-from benchstick.plan.steps import CopyWithin, Plan, Skip
+from benchstick.plan.quantity import SCORE, SPEED, TIME, ResultKey
+from benchstick.plan.steps import CopyWithin, Fio, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
 from benchstick.suites.interface import Result, over_all_passes
@@ -28,6 +28,9 @@ SCORED = (SEQ, RANDOM, THREADS64)
 TESTS = (*SCORED, ACCESS)
 # Percent of the data that compress, in the curve.
 SHARES = tuple(range(0, 101, 10))
+# The scores by their name in the document.
+SCORES = {name: ResultKey(f"Score {name}", SCORE) for name in (*WAYS, "total")}
+Labels = Mapping[tuple[str, str | None], str]
 
 
 def share_name(share: int) -> str:
@@ -63,12 +66,13 @@ def result(
     small_flag: str | None,
 ) -> Result:
     """The suite's result; `small_flag` is the note of the result of the small writes."""
-    tests = list(_test_rows(figures, small_flag))
+    labels = _labels(plan)
+    tests = list(_test_rows(labels, figures, small_flag))
     points = _scores(tests)
-    curve = list(_curve_rows(figures))
+    curve = list(_curve_rows(labels, figures))
     copies = [row for name in _copied(plan) if (row := _copy_row(name, figures))]
     cells = [
-        (f"{row['test']} {way}", row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
+        (labels[row["test"], way], row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
     ]
     overall = [item for label, outcome in cells for item in figures_of(label, outcome)]
     overall += [item for name, score in points.items() for item in _score_figure(name, score)]
@@ -90,10 +94,19 @@ def result(
 def _copied(plan: Plan) -> list[str]:
     """The copies of the plan, those that it skips included."""
     return [
-        f"{step.set_name} copy" if isinstance(step, CopyWithin) else step.test
+        step.test
         for step in plan.steps
-        if isinstance(step, CopyWithin) or (isinstance(step, Skip) and step.test.endswith(" copy"))
+        if isinstance(step, CopyWithin) or (isinstance(step, Skip) and step.set_name)
     ]
+
+
+def _labels(plan: Plan) -> Labels:
+    """The test of each row and direction of the window and of the curve."""
+    return {
+        (step.part, step.direction): step.test
+        for step in plan.steps
+        if isinstance(step, Fio | Skip) and step.part
+    }
 
 
 def _mib(outcome: Cell | None) -> float | None:
@@ -103,20 +116,23 @@ def _mib(outcome: Cell | None) -> float | None:
     )
 
 
-def _test_rows(figures: Sequence[Figure], small_flag: str | None) -> Iterator[dict[str, Any]]:
+def _test_rows(
+    labels: Labels, figures: Sequence[Figure], small_flag: str | None
+) -> Iterator[dict[str, Any]]:
     for test in TESTS:
-        read = cell(f"{test} read", figures)
-        write = cell(f"{test} write", figures, small_flag if test == ACCESS else None)
+        read = cell(labels.get((test, "read")), figures)
+        flag = small_flag if test == ACCESS else None
+        write = cell(labels.get((test, "write")), figures, flag)
         if read or write:
             yield {"test": test, "read": read, "write": write}
 
 
-def _curve_rows(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+def _curve_rows(labels: Labels, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     for share in SHARES:
-        label = share_name(share)
-        read, write = cell(f"{label} read", figures), cell(f"{label} write", figures)
+        test = share_name(share)
+        read, write = (cell(labels.get((test, way)), figures) for way in WAYS)
         if read or write:
-            yield {"test": label, "percent": share, "read": read, "write": write}
+            yield {"test": test, "percent": share, "read": read, "write": write}
 
 
 def _scores(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -157,7 +173,7 @@ def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
 def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
     return over_all_passes(
         "Score",
-        [(f"Score {name}", SCORE, score["value"], "points", {})],
+        [(*SCORES[name], score["value"], "points", {})],
         score["state"],
         score["reason"],
         name if name in WAYS else None,
@@ -166,7 +182,7 @@ def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
 
 def _copy_row(name: str, figures: Sequence[Figure]) -> dict[str, Any] | None:
     by_key = {one.key: one for one in figures if one.pass_no is not None}
-    speed, took = by_key.get((name, SPEED)), by_key.get((name, TIME))
+    speed, took = by_key.get(ResultKey(name, SPEED)), by_key.get(ResultKey(name, TIME))
     if speed is None:
         return None
     valid = speed.state == "valid"

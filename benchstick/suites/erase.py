@@ -18,7 +18,7 @@ from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, whole
-from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME
+from benchstick.plan.quantity import MARKS_SHARE, PURGE_TIME
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.suites.interface import PlanRequest, Result, assumed_speed
@@ -167,7 +167,7 @@ class Erase:
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
         by_key = {item.key: item for item in figures}
-        duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
+        duration, proof = by_key.get(PURGE_TIME), by_key.get(MARKS_SHARE)
         proved = proof is not None and proof.state == "valid"
         verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)

@@ -21,6 +21,7 @@ from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
+from benchstick.plan.quantity import ResultKey
 from benchstick.plan.steps import (
     Fio,
     Idle,
@@ -148,6 +149,9 @@ class Pts:
     def over(self, plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
         """Steady state by the rule, or, for WSAT, all required bytes are written."""
         return pts_result.over(plan, step, figures)
+
+    def result_keys(self, plan: Plan) -> Iterator[ResultKey]:
+        return pts_result.result_keys(plan)
 
     def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """Each cell's mean over the five rounds of steady state, and the evidence for it."""

@@ -26,6 +26,7 @@ from benchstick.plan.quantity import (
     SPEED,
     Metric,
     Quantity,
+    ResultKey,
 )
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
@@ -45,6 +46,7 @@ _TRACKED = {
     "hir": (IOPS, "IOPS", 0),
 }
 _TABLE_ROWS = 24
+_WRITTEN = Quantity(Metric.BYTES_WRITTEN)
 _IOPS_FIRST = Quantity(Metric.IOPS, part="of the first round")
 _IOPS_LAST = Quantity(Metric.IOPS, part=f"of the last {WINDOW} rounds")
 
@@ -134,6 +136,14 @@ def written_of(group: Group, by_pass: Figures) -> list[int]:
         written_bytes += int((detail.get("totals") or {}).get("write_bytes") or 0)
         totals.append(written_bytes)
     return totals
+
+
+def result_keys(plan: Plan) -> Iterator[ResultKey]:
+    """The results of write saturation that its rounds do not have."""
+    if plan.params["test"] == "wsat":
+        for group in groups_of(plan, ()):
+            for quantity in (_WRITTEN, _IOPS_FIRST, _IOPS_LAST):
+                yield ResultKey(group.tracked.test, quantity)
 
 
 def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
@@ -429,7 +439,7 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (test, Quantity(Metric.BYTES_WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, _WRITTEN, totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
         (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.
@@ -480,7 +490,11 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
     with the steady state."""
     first, last = group.window
     base = mean([value for value in group.values[first - 1 : last] if value is not None])
-    steps = [step for step in plan.steps if isinstance(step, Fio) and ", " in step.test]
+    steps = [
+        step
+        for step in plan.steps
+        if isinstance(step, Fio) and step.job.runtime is not None and not step.round.number
+    ]
     for waiting, without in zip(steps[::2], steps[1::2], strict=True):
         if (waiting.test, SPEED, 1) not in by_pass and (without.test, SPEED, 1) not in by_pass:
             return

@@ -13,6 +13,7 @@ from benchstick.plan.quantity import (
     LATENCY_MAX,
     SPEED,
     Quantity,
+    ResultKey,
     latency_percentile,
 )
 from benchstick.plan.units import binary_text
@@ -38,21 +39,22 @@ def read_modify_write(block: int, physical: int) -> str | None:
     )
 
 
-def cell(label: str, figures: Sequence[Figure], flag: str | None = None) -> dict[str, Any] | None:
-    """The values of test `label`; None when it was not started.
+def cell(
+    label: str | None, figures: Sequence[Figure], flag: str | None = None
+) -> dict[str, Any] | None:
+    """The values of test `label`; None when it was not started, or is not in the plan.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
     None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
     this note, or the reason of another `state`.
     """
     by_key = {item.key: item for item in figures if item.pass_no is not None}
-    speed = by_key.get((label, SPEED))
-    if speed is None:
+    if label is None or (speed := by_key.get(ResultKey(label, SPEED))) is None:
         return None
     valid = speed.state == "valid"
 
     def value(quantity: Quantity) -> float | None:
-        figure = by_key.get((label, quantity))
+        figure = by_key.get(ResultKey(label, quantity))
         return None if figure is None or not valid else figure.value
 
     totals = speed.detail.get("totals") or {}

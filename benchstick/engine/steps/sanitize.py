@@ -27,7 +27,7 @@ from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan.figure import Figure
-from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
+from benchstick.plan.quantity import OVERWRITE, PURGE, SPEED, TIME, Quantity
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
 
@@ -209,7 +209,7 @@ def _figures(
     for way in ("write", "read"):
         moved = evidence.pop(f"{way}_speed", None)
         if moved is not None:
-            yield figure(f"overwrite {way}", SPEED, moved, "MB/s")
+            yield figure(OVERWRITE[way], SPEED, moved, "MB/s")
 
 
 def _version(name: str) -> str:
