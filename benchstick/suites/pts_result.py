@@ -46,7 +46,7 @@ _TRACKED = {
     "hir": (IOPS, "IOPS", 0),
 }
 _TABLE_ROWS = 24
-_WRITTEN = Quantity(Metric.BYTES_WRITTEN)
+_WRITTEN_BYTES = Quantity(Metric.BYTES_WRITTEN)
 _IOPS_FIRST = Quantity(Metric.IOPS, part="of the first round")
 _IOPS_LAST = Quantity(Metric.IOPS, part=f"of the last {WINDOW} rounds")
 
@@ -142,7 +142,7 @@ def result_keys(plan: Plan) -> Iterator[ResultKey]:
     """The results of write saturation that its rounds do not have."""
     if plan.params["test"] == "wsat":
         for group in groups_of(plan, ()):
-            for quantity in (_WRITTEN, _IOPS_FIRST, _IOPS_LAST):
+            for quantity in (_WRITTEN_BYTES, _IOPS_FIRST, _IOPS_LAST):
                 yield ResultKey(group.tracked.test, quantity)
 
 
@@ -439,7 +439,7 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (test, _WRITTEN, totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, _WRITTEN_BYTES, totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
         (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.

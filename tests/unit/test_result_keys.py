@@ -6,7 +6,7 @@ import ast
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,9 @@ def parsed_texts(source: str, *, with_words: bool) -> Iterator[tuple[int, str]]:
     """Where a name is taken apart, searched, or compared with another or with a literal: the line,
     and variable and field."""
     for node in ast.walk(ast.parse(source)):
-        texts: list[ast.AST] = []
+        if not isinstance(node, ast.Call | ast.Compare):
+            continue
+        texts: Sequence[ast.AST] = []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in PARSING:
                 texts = [node.func.value, *node.args]
