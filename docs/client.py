@@ -95,11 +95,11 @@ def run(bench: Bench, request: dict[str, Any], patience: float) -> int:
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
     while (report := bench.get(f"runs/{number}"))["state"] not in OVER:
         time.sleep(2)
-    for figure in report["results"]:
-        value = "-" if figure["value"] is None else f"{figure['value']:g} {figure['unit']}"
-        at = "" if figure["pass"] is None else f" pass {figure['pass']}"
-        reason = "" if figure["reason"] is None else f" ({figure['reason']})"
-        print(f"{figure['name']}{at}\t{value}\t{figure['state']}{reason}")
+    for result in report["results"]:
+        value = "-" if result["value"] is None else f"{result['value']:g} {result['unit']}"
+        at = "" if result["pass"] is None else f" pass {result['pass']}"
+        reason = "" if result["reason"] is None else f" ({result['reason']})"
+        print(f"{result['name']}{at}\t{value}\t{result['state']}{reason}")
     if report["reason"]:
         print(f"{report['state']}: {report['reason']}", file=sys.stderr)
     # A run whose process was killed has no exit code.

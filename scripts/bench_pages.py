@@ -112,12 +112,12 @@ def _more(numbers: Mapping[str, Any]) -> Iterator[str]:
         yield f"{api}/runs/{day}"
         for run in (cdm, day):
             yield from (f"{api}/runs/{run}/{name}" for name in (
-                "report.html", "report.pdf", "figures.csv", "charts/1.svg", "bundle", "export",
+                "report.html", "report.pdf", "results.csv", "charts/1.svg", "bundle", "export",
                 f"charts/{numbers['session']}.svg" if run == day else "charts/1.svg",
                 "export?format=csv", "export?format=samples"))  # fmt: skip
         yield f"{api}/compare?runs={day}"
         yield from (f"{api}/compare/{name}?{both}" for name in (
-            "report.html", "report.pdf", "figures.csv", "ranks/1.svg"))  # fmt: skip
+            "report.html", "report.pdf", "results.csv", "ranks/1.svg"))  # fmt: skip
         yield f"{api}/compare/charts/1.svg?runs={day}"
         yield f"{api}/runs/{cdm}/steps/1/command"
     verdict = numbers["verdict-pass"]

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.figure import Figure, figure_of
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.result import Result, result_from_json
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store.legacy_names import fields_of_name
-from benchstick.suites.interface import Result, RoundSuite, Suite
+from benchstick.suites.interface import RoundSuite, Suite, SuiteResult
 
 
-def named(*, name: str, unit: str, **fields: Any) -> Figure:
+def named(*, name: str, unit: str, **fields: Any) -> Result:
     """The result of this name and unit."""
     typed_fields = fields_of_name(name, unit)
-    return Figure(
+    return Result(
         test=typed_fields["test"],
         direction=typed_fields["direction"],
         quantity=quantity_of(typed_fields),
@@ -34,19 +34,19 @@ def document(item: Mapping[str, Any]) -> dict[str, Any]:
 class Outcome:
     """A suite's result with the documents of its results over all passes."""
 
-    figures: Sequence[dict[str, Any]]
+    results: Sequence[dict[str, Any]]
     document: Mapping[str, Any]
     events: Sequence[tuple[str, str]]
 
 
-def outcome(result: Result) -> Outcome:
+def outcome(result: SuiteResult) -> Outcome:
     """`result` as the run's document has it."""
-    return Outcome([item.to_json() for item in result.figures], result.document, result.events)
+    return Outcome([item.to_json() for item in result.results], result.document, result.events)
 
 
-def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Result]:
     """The results that these documents are of."""
-    return [figure_of({"step": "", "pass": 1, "value": None, **item}) for item in documents]
+    return [result_from_json({"step": "", "pass": 1, "value": None, **item}) for item in documents]
 
 
 def result_of(

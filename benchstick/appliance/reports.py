@@ -103,7 +103,7 @@ class Reports:
         bench = run_queries.bench_id(db)
         # The JSON last: a run with a JSON file has all of them.
         texts = {
-            "csv": export.figures_csv(document, run_reader.figures_of(db, row["number"])),
+            "csv": export.results_csv(document, run_reader.results_of(db, row["number"])),
             **dict(self._further(document, bench)),
             "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         }

@@ -100,7 +100,7 @@ def print_comparison(document: Mapping[str, Any]) -> None:
     if not document["results"]:
         print("no result is in more than one of these runs")
         return
-    rows = [row for figure in document["results"] for row in _rows(figure)]
+    rows = [row for result in document["results"] for row in _rows(result)]
     print_table(("result", "rank", "drive", "run", "value", "unit", "spread", "note"), rows)
     print("\n* the drive under test")
     _print_models(document)
@@ -132,15 +132,15 @@ def _print_models(document: Mapping[str, Any]) -> None:
             )  # fmt: skip
 
 
-def _rows(figure: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for at, row in enumerate(figure["rows"]):
+def _rows(result: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for at, row in enumerate(result["rows"]):
         yield (
-            figure["name"] if at == 0 else "",
+            result["name"] if at == 0 else "",
             "-" if row["rank"] is None else str(row["rank"]),
             f"{'*' if row['under_test'] else ' '} {row['label']}",
             "-" if row["run"] is None else str(row["run"]),
             _digits(row["value"]),
-            figure["unit"],
+            result["unit"],
             spread(row),
             _note(row),
         )

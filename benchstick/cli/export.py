@@ -46,10 +46,10 @@ def export(number: int, form: str, output: Path | None, artifacts: bool) -> None
             put(_bundle(db, number, artifacts), output, is_text=False)
             return
         document = files.bundle(db, number)
-        figures = run_reader.figures_of(db, number)
+        results = run_reader.results_of(db, number)
         bench = run_queries.bench_id(db)
     if form == "csv":
-        put(encoded(files.figures_csv(document, figures)), output)
+        put(encoded(files.results_csv(document, results)), output)
         return
     if form == "svg":
         assert output is not None

@@ -23,9 +23,9 @@ def reference() -> None:
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
     """Import results from a TOML or CSV file: drive, suite, `result`, value, unit, source."""
-    figures = files.read(read_file(path), str(path))
+    results = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        count = reference_results.add(db, figures)
+        count = reference_results.add(db, results)
     print_line(f"{count} reference result{'' if count == 1 else 's'} saved from {path}")
 
 

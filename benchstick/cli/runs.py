@@ -115,16 +115,16 @@ def print_run(document: Mapping[str, Any]) -> None:
 
 def _print_invalid(document: Mapping[str, Any]) -> None:
     reasons = set()
-    for figure in document["results"]:
+    for result in document["results"]:
         if (
-            figure["state"] == Validity.VALID
-            or figure["pass"] is None
-            or figure["reason"] in reasons
+            result["state"] == Validity.VALID
+            or result["pass"] is None
+            or result["reason"] in reasons
         ):
             continue
-        reasons.add(figure["reason"])
+        reasons.add(result["reason"])
         print_line(
-            f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['reason']}"
+            f"{result['state']}: {result['name']}, pass {result['pass']}: {result['reason']}"
         )
 
 

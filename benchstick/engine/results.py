@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
-from benchstick.plan.figure import Figure
+from benchstick.engine.measure.per_second_log import BySecond, counter_rates, results_of
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Plan, plan_from_json
 from benchstick.store.run_reader import find_run, samples_of, temperatures_of
 from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
-from benchstick.suites.interface import Recorded, RecordSuite, Result, Suite
+from benchstick.suites.interface import Recorded, RecordSuite, Suite, SuiteResult
 
 KILLED = "the bench was killed or lost power"
 _LOST_LOG = "fio's log is lost: the bench was killed or lost power"
@@ -29,17 +29,17 @@ def conclude(
 
     `drive` is the drive's JSON, `target` what the passes measured.
     """
-    figures = record.all_figures()
-    measured = [figure for figure in figures if figure.pass_no is not None]
-    result = _result(record, suite, plan, drive, measured)
+    results = record.all_results()
+    measured = [result for result in results if result.pass_no is not None]
+    suite_result = _result(record, suite, plan, drive, measured)
     # A runner that was killed after this point has stored them already.
-    if len(measured) == len(figures):
-        record.figures(
-            [replace(figure, target=figure.target or target) for figure in result.figures]
+    if len(measured) == len(results):
+        record.results(
+            [replace(result, target=result.target or target) for result in suite_result.results]
         )
-        for kind, text in result.events:
+        for kind, text in suite_result.events:
             record.event(None, kind, text)
-    return result.document
+    return suite_result.document
 
 
 def _result(
@@ -47,8 +47,8 @@ def _result(
     suite: Suite,
     plan: Plan,
     drive: Mapping[str, Any],
-    measured: Sequence[Figure],
-) -> Result:
+    measured: Sequence[Result],
+) -> SuiteResult:
     """The suite's result, from the run's values and, for some suites, the per-second record."""
     if not isinstance(suite, RecordSuite):
         return suite.result(plan, measured, drive)
@@ -85,7 +85,7 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
             (record.number,),
         ).fetchall()
     )
-    keys = {(figure.step, figure.key) for figure in record.all_figures()}
+    keys = {(result.step, result.key) for result in record.all_results()}
     for row in open_steps:
         step = plan.steps[row["step_index"]]
         if not isinstance(step, Fio) or not step.recording.series or not step.recording.counted:
@@ -97,11 +97,11 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
         ]
         rates = counter_rates(samples, step.job.block)
         series = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
-        figures = figures_of(
+        results = results_of(
             step,
             series,
             target="block" if step.span.whole_drive else target,
             reason=KILLED,
             whole=False,
         )
-        record.figures([item for item in figures if (item.step, item.key) not in keys])
+        record.results([item for item in results if (item.step, item.key) not in keys])

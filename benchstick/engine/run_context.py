@@ -21,8 +21,8 @@ from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import Cancelled, DriveLost
 from benchstick.plan import corrupt
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Copy, CopyWithin, Plan
 from benchstick.store.run_writer import RunRecord
 
@@ -31,7 +31,7 @@ from benchstick.store.run_writer import RunRecord
 class StepOutcome:
     """The results of a step and their detail; `skipped` is the reason why it could not run."""
 
-    figures: Sequence[Figure] = ()
+    results: Sequence[Result] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     skipped: str | None = None
     # The error that the step reports; the run continues.

@@ -194,9 +194,9 @@ class Runner:
 
     def _judge(self) -> tuple[int, str | None]:
         """(exit code, why) of a plan that ran to its end: 5 when it has no valid result."""
-        figures = self.record.all_figures()
-        if figures and not any(figure.state == Validity.VALID for figure in figures):
-            first = figures[0]
+        results = self.record.all_results()
+        if results and not any(result.state == Validity.VALID for result in results):
+            first = results[0]
             return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.reason}"
         return EXIT_DONE, None
 
@@ -274,7 +274,7 @@ class Runner:
             or not isinstance(self.suite, RoundSuite)
         ):
             return None
-        return self.suite.over(self.plan, step, self.record.all_figures())
+        return self.suite.over(self.plan, step, self.record.all_results())
 
     def _skip(self, steps: list[tuple[int, str, str]], reason: str | None) -> None:
         """Record all skipped steps at once: there may be a thousand."""
@@ -403,7 +403,7 @@ class Runner:
             self.work.now,
             reason=reason,
             detail=outcome.detail,
-            figures=outcome.figures,
+            results=outcome.results,
             samples=self.work.sampler.take(),
         )
         self._committed = self.work.now

@@ -209,10 +209,10 @@ class LocalBench(Bench):
     def run(self, number: int) -> StoredRun | None:
         if self._row(number) is None:
             return None
-        figures = run_reader.figures_of(self._reader, number)
-        document = run_reader.run_json(self._reader, number, figures)
+        results = run_reader.results_of(self._reader, number)
+        document = run_reader.run_json(self._reader, number, results)
         bottlenecks.put_into(document["drive"])
-        return StoredRun(document, figures)
+        return StoredRun(document, results)
 
     def live(self, number: int) -> Document | None:
         row = self._row(number)
@@ -271,7 +271,7 @@ class LocalBench(Bench):
 
     def results_csv(self, number: int) -> str | None:
         run = self.run(number)
-        return None if run is None else export.figures_csv(run.document, run.figures)
+        return None if run is None else export.results_csv(run.document, run.results)
 
     def speed_by_second(self, number: int, timed: Set[int]) -> SpeedBySecond:
         return run_queries.session(self._reader, number, timed)

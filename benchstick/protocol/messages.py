@@ -11,7 +11,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan.drive_key import DriveKey
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.states import RunState
 
 Document = dict[str, Any]
@@ -70,7 +70,7 @@ class StoredRun:
     values, in the order measured."""
 
     document: Document
-    figures: Sequence[Figure]
+    results: Sequence[Result]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from benchstick.errors import (
 )
 
 # Of a drive that failed.
-FIGURE_LIMIT = "figure-limit"
+RESULT_LIMIT = "figure-limit"
 FACT_LIMIT = "fact-limit"
 CHANGE_LIMIT = "change-limit"
 PEAK_LIMIT = "peak-limit"
@@ -31,7 +31,7 @@ STOPPED_ERRORS = "stopped-errors"
 SERIAL_MISMATCH = "serial-mismatch"
 DATA_CORRUPT = "data-corrupt"
 FAILURES = (
-    FIGURE_LIMIT, FACT_LIMIT, CHANGE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT,
+    RESULT_LIMIT, FACT_LIMIT, CHANGE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT,
     STOPPED_ERRORS, SERIAL_MISMATCH, DATA_CORRUPT,
 )  # fmt: skip
 
@@ -42,9 +42,9 @@ TOO_HOT = "too-hot"
 NO_TRIM = "no-trim"
 ERASE_NOT_ALLOWED = "erase-not-allowed"
 # Of its results and facts:
-FIGURE_INVALID = "figure-invalid"
-FIGURE_SKIPPED = "figure-skipped"
-FIGURE_MISSING = "figure-missing"
+RESULT_INVALID = "figure-invalid"
+RESULT_SKIPPED = "figure-skipped"
+RESULT_MISSING = "figure-missing"
 FACT_UNKNOWN = "fact-unknown"
 CHANGE_UNKNOWN = "change-unknown"
 PEAK_UNKNOWN = "peak-unknown"
@@ -62,8 +62,8 @@ INTERNAL_ERROR = "internal-error"
 NOT_RUN = "not-run"
 NOTHING_VALID = "nothing-valid"
 INCONCLUSIVE = (
-    NO_MATCH, PORT_SPEED, TOO_HOT, NO_TRIM, ERASE_NOT_ALLOWED, FIGURE_INVALID, FIGURE_SKIPPED,
-    FIGURE_MISSING, FACT_UNKNOWN, CHANGE_UNKNOWN, PEAK_UNKNOWN, NO_CLAIM, NO_REFERENCE,
+    NO_MATCH, PORT_SPEED, TOO_HOT, NO_TRIM, ERASE_NOT_ALLOWED, RESULT_INVALID, RESULT_SKIPPED,
+    RESULT_MISSING, FACT_UNKNOWN, CHANGE_UNKNOWN, PEAK_UNKNOWN, NO_CLAIM, NO_REFERENCE,
     IDENTITY_CHANGED, DRIVE_LOST, CANCELLED, INTERRUPTED, REFUSED, BAD_INPUT, STORE_FAILED,
     INTERNAL_ERROR, NOT_RUN, NOTHING_VALID,
 )  # fmt: skip
@@ -85,7 +85,7 @@ EXITS: Mapping[str, int] = {
 # Reasons that may not occur again in another test of the same drive right after. A wrong drive, a
 # wrong fact, a hot drive or a refusal stays.
 RETRIED = frozenset({
-    FIGURE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, FIGURE_INVALID,
+    RESULT_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, RESULT_INVALID,
     PEAK_UNKNOWN, NOTHING_VALID,
 })  # fmt: skip
 

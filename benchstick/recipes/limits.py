@@ -12,14 +12,14 @@ from benchstick.plan.states import LimitState, Validity
 from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
-from benchstick.recipes.model import CHANGE, CLAIM, FACT, FIGURE, PEAK, Limit, Value
+from benchstick.recipes.model import CHANGE, CLAIM, FACT, PEAK, RESULT, Limit, Value
 from benchstick.recipes.preconditions import value_of, why_not_of
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
 MET, FAILED, UNKNOWN = LimitState
 _FAILURE = {
-    FIGURE: codes.FIGURE_LIMIT,
+    RESULT: codes.RESULT_LIMIT,
     FACT: codes.FACT_LIMIT,
     CHANGE: codes.CHANGE_LIMIT,
     PEAK: codes.PEAK_LIMIT,
@@ -122,7 +122,7 @@ def _but(judged: Judged, **fields: Any) -> Judged:
 def what(limit: Limit) -> str:
     """The subject of a limit as text: `SEQ1M Q8T1 read of cdm`."""
     return {
-        FIGURE: f"{limit.name} of {limit.suite}",
+        RESULT: f"{limit.name} of {limit.suite}",
         FACT: limit.name,
         CHANGE: f"change of {limit.name}",
         PEAK: f"highest {limit.name}",
@@ -208,8 +208,8 @@ def format_value(value: Any) -> str:
 
 def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
     """The values that a limit is judged by, at least one. Raises _Unknown."""
-    if limit.kind == FIGURE:
-        return list(_figures(limit, evidence.runs, f"no run of {limit.suite}"))
+    if limit.kind == RESULT:
+        return list(_results(limit, evidence.runs, f"no run of {limit.suite}"))
     if limit.kind == FACT:
         value = value_of(evidence.drive, limit.name)
         if value is None:
@@ -223,11 +223,11 @@ def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
     return [_peak(evidence)]
 
 
-def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Measured]:
+def _results(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Measured]:
     """The rows of a result: over all passes, where the suite gives one, otherwise of each pass."""
     own = [run for run in runs if run["suite"] == limit.suite]
     if not own:
-        raise _Unknown(codes.FIGURE_MISSING, f"{limit.name}: {lacking}")
+        raise _Unknown(codes.RESULT_MISSING, f"{limit.name}: {lacking}")
     has_rows = False
     for run in own:
         rows = [
@@ -237,12 +237,12 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
         units = sorted({item["unit"] for item in rows})
         if len(units) > 1:
             text = f"{limit.name}: is in {' and '.join(units)}; add the unit to the limit"
-            raise _Unknown(codes.FIGURE_MISSING, text)
+            raise _Unknown(codes.RESULT_MISSING, text)
         for item in [row for row in rows if row["pass"] is None] or rows:
             has_rows = True
             if item["state"] != Validity.VALID or item["value"] is None:
                 is_skipped = item["state"] == Validity.SKIPPED
-                code = codes.FIGURE_SKIPPED if is_skipped else codes.FIGURE_INVALID
+                code = codes.RESULT_SKIPPED if is_skipped else codes.RESULT_INVALID
                 raise _Unknown(code, f"{limit.name}: {item['state']}: {item['reason']}")
             yield _Measured(float(item["value"]), item["unit"], run["number"])
     if not has_rows:
@@ -250,7 +250,7 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
         names_text = ", ".join(list(names)[:12]) or "none"
         in_unit = f" in {limit.unit}" if limit.unit else ""
         raise _Unknown(
-            codes.FIGURE_MISSING,
+            codes.RESULT_MISSING,
             f"{limit.suite} gave no result {limit.name!r}{in_unit}; it gave {names_text}",
         )
 
@@ -305,7 +305,7 @@ def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
     try:
         if run.get("corrupt"):
             raise _Unknown(codes.NO_REFERENCE, "its data is corrupt")
-        rows = list(_figures(limit, [run], f"{limit.of} has none"))
+        rows = list(_results(limit, [run], f"{limit.of} has none"))
     except _Unknown as error:
         raise _Unknown(codes.NO_REFERENCE, f"{limit.of}: {error}") from None
     if len({row.value for row in rows}) != 1 or rows[0].unit != item.unit:

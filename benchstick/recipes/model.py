@@ -11,8 +11,8 @@ from benchstick.plan.request import RunRequest
 
 SCHEMA = "benchstick/recipe/1"
 OPERATORS = (">=", "<=", "==", "~")
-FIGURE, FACT, CHANGE, PEAK = "figure", "fact", "change", "peak"
-KINDS = (FIGURE, FACT, CHANGE, PEAK)
+RESULT, FACT, CHANGE, PEAK = "figure", "fact", "change", "peak"
+KINDS = (RESULT, FACT, CHANGE, PEAK)
 CLAIM = "claim"
 RATE, HEAT, ERRORS = "rate", "temperature", "errors"
 

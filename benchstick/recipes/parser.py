@@ -273,19 +273,19 @@ class _Reader:
             if reason is not None:
                 self._say(("suite",), reason)
         if len(self.errors) == before:
-            self._check_figures(entries, limits, match)
+            self._check_results(entries, limits, match)
 
-    def _check_figures(
+    def _check_results(
         self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
     ) -> None:
-        suite_figures = [(item.suite, plan_check.figures(item, match)) for item in entries]
+        suite_results = [(item.suite, plan_check.results(item, match)) for item in entries]
         for at, limit in enumerate(limits):
-            of_suite = [figures for suite, figures in suite_figures if suite == limit.suite]
-            if limit.kind != model.FIGURE or None in of_suite:
+            of_suite = [results for suite, results in suite_results if suite == limit.suite]
+            if limit.kind != model.RESULT or None in of_suite:
                 continue
-            keys = [key for figures in of_suite for key in figures or ()]
+            keys = [key for results in of_suite for key in results or ()]
             if limit.key not in keys:
-                path, names = ("limit", at, model.FIGURE), [key.name for key in keys]
+                path, names = ("limit", at, model.RESULT), [key.name for key in keys]
                 self._unknown(path, limit.name, names, f"result of {limit.suite}")
 
     # -- errors
@@ -434,8 +434,8 @@ class _Reader:
             return None
         before = len(self.errors)
         fields = {"kind": kind, "name": values[kind], "op": values["op"]}
-        if kind == model.FIGURE:
-            fields |= self._figure(path, table, values, suites)
+        if kind == model.RESULT:
+            fields |= self._result(path, table, values, suites)
         else:
             for name in ("suite", "unit", "of"):
                 if name in table:
@@ -447,12 +447,12 @@ class _Reader:
             return None
         return Limit(**fields, line=self._lines.of(*path))
 
-    def _figure(
+    def _result(
         self, path: Path, table: Mapping[str, Any], values: Mapping[str, Any], suites: Sequence[str]
     ) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "unit": values.get("unit"),
-            "key": result_key(values[model.FIGURE]),
+            "key": result_key(values[model.RESULT]),
         }
         suite = values.get("suite")
         if "suite" not in table and len(suites) > 1:

@@ -78,7 +78,7 @@ def why_not_in_order(entries: Sequence[Entry], match: Match) -> str | None:
     return wrong
 
 
-def figures(entry: Entry, match: Match) -> list[ResultKey] | None:
+def results(entry: Entry, match: Match) -> list[ResultKey] | None:
     """The results that the entry gives on the drives; None where that depends on the actual
     drive."""
     keys: dict[ResultKey, None] = {}

@@ -24,15 +24,15 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
     for item in document["differ"]:
         for one in item["values"]:
             differs[one["run"]].append(f"{item['title']}: {one['text']}")
-    for figure in document["results"]:
-        for row in figure["rows"]:
+    for result in document["results"]:
+        for row in result["rows"]:
             drive = runs[row["run"]]["drive"] if row["run"] is not None else {}
             cells = {
                 **row,
                 "suite": document["suite"],
-                "result": figure["name"],
-                "unit": figure["unit"],
-                "better": figure["better"],
+                "result": result["name"],
+                "unit": result["unit"],
+                "better": result["better"],
                 "drive": row["label"],
                 "code": drive.get("code"),
                 "model": drive.get("model"),

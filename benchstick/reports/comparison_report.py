@@ -41,14 +41,14 @@ def of_comparison(document: Json, bench: str = "") -> Report:
     title = document["suite"] if suite is None else suite.title
     summary = f"{len(runs)} runs compared" if len(runs) > 1 else "one run"
     # As on the page: the most important results, then the charts, then the others.
-    first, *more = [list(parts) for parts in _figures(document)]
+    first, *more = [list(parts) for parts in _results(document)]
     further = [part for parts in more for part in parts]
     return Report(
         title=f"{title}, {summary}",
         lead=list(_lead(document)),
         parts=[
             *_head(document), *_differ(document), *first, *_claims(document),
-            *_charts(document), *further, *_all_figures(document), *_apart(document),
+            *_charts(document), *further, *_all_results(document), *_apart(document),
         ],
         foot=_foot(bench),
         made_utc=max(run["created_utc"] for run in runs),
@@ -138,41 +138,41 @@ def _in_rows(document: Json) -> Table:
     return Table(rows, ("Condition", "Value", "Drives"), texts=frozenset({0, 1, 2}))
 
 
-def _figures(document: Json) -> Iterator[Iterator[Part]]:
+def _results(document: Json) -> Iterator[Iterator[Part]]:
     """The bars of each unit, or why there are none."""
     groups = list(ranking.groups(document["results"]))
     if not groups:
-        yield _no_figure(document)
-    for unit, figures in groups:
-        yield _bars(unit, figures)
+        yield _no_result(document)
+    for unit, results in groups:
+        yield _bars(unit, results)
 
 
-def _no_figure(document: Json) -> Iterator[Part]:
+def _no_result(document: Json) -> Iterator[Part]:
     yield Heading("Results")
     yield Text("No result is in more than one of these runs: their tests differ, or they ended "
                "before their first result." if len(document["runs"]) > 1
                else "This run ended before its first result.")  # fmt: skip
 
 
-def _bars(unit: str, figures: Sequence[ranking.Ranked]) -> Iterator[Part]:
+def _bars(unit: str, results: Sequence[ranking.Ranked]) -> Iterator[Part]:
     yield Heading(f"Results in {_UNITS.get(unit, unit)}")
-    for item in figures:
+    for item in results:
         yield _ranks(item)
 
 
 def ranks_of(document: Json) -> list[Ranks]:
     """The bars of each result, in the order of the document's `results`."""
-    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["results"], 1)]
+    return [_ranks(ranking.ranked(result, at)) for at, result in enumerate(document["results"], 1)]
 
 
 def _ranks(item: ranking.Ranked) -> Ranks:
-    figure = item.figure
-    name, unit = str(figure["name"]), str(figure["unit"])
+    result = item.result
+    name, unit = str(result["name"]), str(result["unit"])
     # Values in us are shown with their unit, µs or ms.
     has_unit = unit == "us" or name.endswith(f" {unit}")
     return Ranks(
         title=name if has_unit else f"{name}, {unit}",
-        hint=_HINTS.get(figure["better"], "not ranked"),
+        hint=_HINTS.get(result["better"], "not ranked"),
         bars=[
             Bar(
                 place="–" if bar.row["rank"] is None else str(bar.row["rank"]),
@@ -243,18 +243,18 @@ def _charts(document: Json) -> Iterator[Part]:
     yield from overlays
 
 
-def _all_figures(document: Json) -> Iterator[Part]:
+def _all_results(document: Json) -> Iterator[Part]:
     """Every result with all its digits, to compare with those of the JSON."""
     if not document["results"]:
         return
     yield Heading("All results")
     yield Table(
         [
-            [figure["name"], figure["unit"], "–" if row["rank"] is None else str(row["rank"]),
+            [result["name"], result["unit"], "–" if row["rank"] is None else str(row["rank"]),
              _marked(row), exact(row["value"]), exact(row["min"]), exact(row["max"]),
              f"{len(row['passes'])} of {row['passes_all']}" if row["passes_all"] else "–",
              _state(row)]
-            for figure in document["results"] for row in figure["rows"]
+            for result in document["results"] for row in result["rows"]
         ],
         ("Result", "Unit", "Rank", "Drive", "Value", "Lowest", "Highest", "Passes", "State"),
         texts=frozenset({0, 1, 3, 8}),
@@ -272,13 +272,13 @@ def _apart(document: Json) -> Iterator[Part]:
         return
     yield Heading("Results that only one of the runs has")
     for number, label in _labels(document).items():
-        figures = [
+        results = [
             f"{item['name']} ({item['unit']})"
             for item in document["apart"]
             if item["run"] == number
         ]
-        if figures:
-            yield Text(f"{label}: {', '.join(figures)}")
+        if results:
+            yield Text(f"{label}: {', '.join(results)}")
 
 
 def _foot(bench: str) -> str:

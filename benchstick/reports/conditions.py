@@ -38,11 +38,11 @@ def rows(run: Mapping[str, Any]) -> Iterator[Row]:
             yield row
 
 
-def deviation(figure: Mapping[str, Any]) -> float | None:
+def deviation(result: Mapping[str, Any]) -> float | None:
     """How far the drive's counters are from the tool's total, as a share; None where not kept."""
-    detail = figure.get("detail") or {}
+    detail = result.get("detail") or {}
     counters = detail.get("counters")
-    totals = detail.get("totals") or _copy_totals(figure)
+    totals = detail.get("totals") or _copy_totals(result)
     if not isinstance(counters, Mapping) or not isinstance(totals, Mapping):
         return None
     deviations = []
@@ -53,23 +53,23 @@ def deviation(figure: Mapping[str, Any]) -> float | None:
     return max(deviations, key=abs, default=None)
 
 
-def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
+def _copy_totals(result: Mapping[str, Any]) -> dict[str, Any] | None:
     """What a copy moved, in its direction."""
-    moved = (figure.get("detail") or {}).get("bytes")
+    moved = (result.get("detail") or {}).get("bytes")
     if not isinstance(moved, int):
         return None
-    return {f"{figure.get('direction')}_bytes": moved}
+    return {f"{result.get('direction')}_bytes": moved}
 
 
 def _counters(run: Mapping[str, Any]) -> Row | None:
-    passes = [figure for figure in run["results"] if figure["unit"] == "MB/s" and figure["pass"]]
+    passes = [result for result in run["results"] if result["unit"] == "MB/s" and result["pass"]]
     if not passes:
         return None
-    bad = [figure for figure in passes if figure["state"] == "invalid"]
+    bad = [result for result in passes if result["state"] == "invalid"]
     if bad:
         text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['reason']}"
         return Row("Results", "invalid", text)
-    deviations = [share for figure in passes if (share := deviation(figure)) is not None]
+    deviations = [share for result in passes if (share := deviation(result)) is not None]
     if not deviations:
         subject = "the pass was" if len(passes) == 1 else f"all {len(passes)} passes were"
         text = f"{subject} checked against the drive"
@@ -80,7 +80,7 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
 
 
 def _target(run: Mapping[str, Any]) -> str:
-    targets = sorted({figure["target"] for figure in run["results"]})
+    targets = sorted({result["target"] for result in run["results"]})
     if targets:
         return ", ".join(targets)
     plan = run["plan"]

@@ -50,14 +50,14 @@ class Bar:
 class Ranked:
     """One result with its bars; `at` is its place in the document's `results`, from 1 on."""
 
-    figure: Mapping[str, Any]
+    result: Mapping[str, Any]
     bars: Sequence[Bar]
     at: int
 
 
-def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
+def ranked(result: Mapping[str, Any], at: int) -> Ranked:
     """The bars of result number `at`, scaled to the largest value or pass."""
-    rows = figure["rows"]
+    rows = result["rows"]
     longest = max(
         (row[name] for row in rows for name in ("value", "max") if row[name] is not None),
         default=0,
@@ -75,20 +75,20 @@ def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
             high=formatting.share(row["max"], longest) if spread else None,
         )
 
-    return Ranked(figure, [bar(row) for row in rows], at)
+    return Ranked(result, [bar(row) for row in rows], at)
 
 
 def _is_comparable(row: Mapping[str, Any]) -> bool:
     return row["state"] in ("valid", "reference")
 
 
-def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:
+def groups(results: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:
     """The results by unit, in the order in which the units come first."""
-    units = dict.fromkeys(figure["unit"] for figure in figures)
+    units = dict.fromkeys(result["unit"] for result in results)
     for unit in units:
         yield (
             unit,
-            [ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit],
+            [ranked(result, at) for at, result in enumerate(results, 1) if result["unit"] == unit],
         )
 
 

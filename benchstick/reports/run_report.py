@@ -167,7 +167,7 @@ def _rest(run: Json) -> Iterator[Part]:
             yield Table([[fact.title, _fact(fact)] for fact in facts], title=title)
     yield from _temperatures(run)
     yield from _events(run)
-    yield from _figures(run)
+    yield from _all_results(run)
     yield from _steps(run)
     text = (run["result"] or {}).get("text")
     if text:
@@ -230,7 +230,7 @@ def _events(run: Json) -> Iterator[Part]:
     )
 
 
-def _figures(run: Json) -> Iterator[Part]:
+def _all_results(run: Json) -> Iterator[Part]:
     if not run["results"]:
         return
     yield Heading("All results")

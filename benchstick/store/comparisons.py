@@ -64,7 +64,7 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
     drive = json.loads(row["drive_json"])
     # The label of today: it is how the operator calls the drive.
     drive["label"] = labels.get(row["drive_key"], drive.get("label"))
-    figures = db.execute(
+    results = db.execute(
         "SELECT test, metric, statistic, percentile, part, value, unit, pass, target, state,"
         " reason FROM results WHERE run = ? ORDER BY id",
         (number,),
@@ -80,7 +80,7 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),
         "result": json.loads(row["result_json"]),
-        "results": [dict(figure) for figure in figures],
+        "results": [dict(result) for result in results],
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.drives import bottlenecks
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.tabular_output import csv_text
 from benchstick.store import run_reader, verdicts
 from benchstick.store.run_results import Sample
@@ -28,7 +28,7 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}
 
 
-def figures_csv(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+def results_csv(document: Mapping[str, Any], results: Sequence[Result]) -> str:
     """The results of the run with this document, one a line."""
     fixed = {
         "run": document["number"],
@@ -38,14 +38,14 @@ def figures_csv(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     }
     conditions = document["conditions"] or {}
     rows = []
-    for figure in figures:
+    for result in results:
         of_run = {
             **fixed,
-            "drive_state": drive_state(figure.detail, conditions),
+            "drive_state": drive_state(result.detail, conditions),
             "run_state": document["state"],
         }
         rows.append(
-            [of_run[column] if column in of_run else figure.column(column) for column in COLUMNS]
+            [of_run[column] if column in of_run else result.column(column) for column in COLUMNS]
         )
     return csv_text(COLUMNS, rows)
 

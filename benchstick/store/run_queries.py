@@ -346,5 +346,5 @@ def set_label(
 
 def headline(row: sqlite3.Row) -> Sequence[dict[str, Any]]:
     """The headline results of a run's row, empty before the run has any."""
-    figures = json.loads(row["headline_json"] or "[]")
-    return figures if isinstance(figures, list) else []
+    results = json.loads(row["headline_json"] or "[]")
+    return results if isinstance(results, list) else []

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.result import Result
 from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
 from benchstick.store.run_results import Sample
@@ -90,10 +90,10 @@ def _result_fields(row: sqlite3.Row) -> dict[str, Any]:
     }
 
 
-def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
+def results_of(db: sqlite3.Connection, number: int) -> list[Result]:
     """All results of a run in the order measured."""
     return [
-        Figure(
+        Result(
             step=row["step"],
             **_result_fields(row),
             value=row["value"],
@@ -129,9 +129,9 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]
 
 
 def run_json(
-    db: sqlite3.Connection, number: int, figures: Sequence[Figure] | None = None
+    db: sqlite3.Connection, number: int, results: Sequence[Result] | None = None
 ) -> dict[str, Any]:
-    """The `benchstick/run/2` document of one run, samples apart. `figures`: its results, where the
+    """The `benchstick/run/2` document of one run, samples apart. `results`: its results, where the
     caller has read them."""
     row = find_run(db, number)
     steps = db.execute(
@@ -173,7 +173,7 @@ def run_json(
             for step in steps
         ],
         "results": [
-            figure.to_json() for figure in (figures_of(db, number) if figures is None else figures)
+            result.to_json() for result in (results_of(db, number) if results is None else results)
         ],
         "temperatures": temperatures_of(db, number),
         "events": [dict(item) for item in events],

@@ -14,11 +14,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.drive_key import DriveKey
-from benchstick.plan.figure import Figure
 from benchstick.plan.plain import storable
+from benchstick.plan.result import Result
 from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.store.database import transaction, utc_now
-from benchstick.store.run_reader import figures_of, find_run, findings_of
+from benchstick.store.run_reader import find_run, findings_of, results_of
 from benchstick.store.run_results import Sample
 
 _P = ParamSpec("_P")
@@ -65,7 +65,7 @@ class RunRecord:
         self._run_values: Mapping[str, Any] = {}
         self._memory: list[Callable[[], Any]] = []
         # The results of a run that this object created; None: they are in the store only.
-        self._results: list[Figure] | None = None
+        self._results: list[Result] | None = None
 
     def follow(self, elsewhere: Elsewhere) -> None:
         """Be ready to continue in another store, with everything written so far.
@@ -175,7 +175,7 @@ class RunRecord:
         *,
         reason: str | None = None,
         detail: Mapping[str, Any] | None = None,
-        figures: Sequence[Figure] = (),
+        results: Sequence[Result] = (),
         samples: Sequence[Sample] = (),
     ) -> None:
         """Close step `step_index` with its results and samples, all in one transaction."""
@@ -185,21 +185,21 @@ class RunRecord:
                 " WHERE run = ? AND step_index = ?",
                 (state, storable(reason), t, json.dumps(detail or {}), self.number, step_index),
             )
-            self._figures(figures)
+            self._insert_results(results)
             self._samples(samples)
-        self._remember_figures(figures)
+        self._remember_results(results)
 
     @_remember
-    def figures(self, figures: Sequence[Figure]) -> None:
+    def results(self, results: Sequence[Result]) -> None:
         """Add results that belong to no single step."""
         with self._transaction():
-            self._figures(figures)
-        self._remember_figures(figures)
+            self._insert_results(results)
+        self._remember_results(results)
 
-    def _remember_figures(self, figures: Sequence[Figure]) -> None:
+    def _remember_results(self, results: Sequence[Result]) -> None:
         # After the transaction: a call that fails is repeated.
         if self._results is not None:
-            self._results += [replace(item, reason=storable(item.reason)) for item in figures]
+            self._results += [replace(item, reason=storable(item.reason)) for item in results]
 
     def samples(self, samples: Sequence[Sample]) -> None:
         """Add samples in the middle of a long step; its end gives all of them again."""
@@ -249,7 +249,7 @@ class RunRecord:
                 for item in self._results
             ]
 
-    def _figures(self, figures: Sequence[Figure]) -> None:
+    def _insert_results(self, results: Sequence[Result]) -> None:
         self.db.executemany(
             "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason,"
             " detail_json, test, direction, metric, statistic, percentile, part)"
@@ -260,7 +260,7 @@ class RunRecord:
                     item.target, item.state, storable(item.reason), json.dumps(item.detail),
                     item.test, item.direction, *item.quantity.to_json().values(),
                 )
-                for item in figures
+                for item in results
             ],
         )  # fmt: skip
 
@@ -398,12 +398,12 @@ class RunRecord:
                 (storable(reason), utc_now(), drive_key, self.number, int(with_password)),
             )
 
-    def all_figures(self) -> list[Figure]:
+    def all_results(self) -> list[Result]:
         """The run's results so far, in the order measured."""
         with self._lock:
             if self._results is not None:
                 return list(self._results)
-        return self.read(lambda db: figures_of(db, self.number))
+        return self.read(lambda db: results_of(db, self.number))
 
     @_remember
     def finish(

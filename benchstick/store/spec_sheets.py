@@ -78,12 +78,12 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
             for key in keys
         ]
         number = max((one for one in numbers if one is not None), default=None)
-        figures = db.execute(
+        results = db.execute(
             "SELECT test, metric, statistic, percentile, part, value, unit, pass, state, reason"
             " FROM results WHERE run = ? AND pass IS NULL ORDER BY id",
             (number,),
         ).fetchall()
-        for claim in spec_sheets.beside(sheet, suite, figures):
+        for claim in spec_sheets.beside(sheet, suite, results):
             if number is None:
                 claim["reason"] = f"no complete run of {suite} yet"
             claims.append({**claim, "run": number})

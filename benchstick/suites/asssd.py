@@ -15,10 +15,10 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import COPY_NAMES, FileSet
 from benchstick.plan.params import Param, size, text, whole
 from benchstick.plan.quantity import ResultKey
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     TO,
     BuildSet,
@@ -49,7 +49,7 @@ from benchstick.suites.asssd_result import (
     THREADS64,
     share_name,
 )
-from benchstick.suites.interface import PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, SuiteResult, assumed_speed
 from benchstick.suites.single_pass import FILE_SHARE, read_modify_write
 
 PARTS = ("benchmark", "compression", "copy")
@@ -101,9 +101,11 @@ class AsSsd:
         has_scores = any(isinstance(step, Fio) and step.part == SEQ for step in plan.steps)
         return asssd_result.SCORES.values() if has_scores else ()
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """AS SSD's window as a table and as its text, the curve, the copies."""
-        return asssd_result.result(plan, figures, drive, small_write(drive)[1])
+        return asssd_result.result(plan, results, drive, small_write(drive)[1])
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import SCORE, SPEED, TIME, ResultKey
+from benchstick.plan.result import Result
 from benchstick.plan.steps import CopyWithin, Fio, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
-from benchstick.suites.interface import Result, over_all_passes
+from benchstick.suites.interface import SuiteResult, over_all_passes
 from benchstick.suites.single_pass import (
     Cell,
     cell,
     digits,
-    figures_of,
     latency_table,
     padded,
+    results_of,
     state_text,
     states_text,
 )
@@ -61,22 +61,22 @@ def total_score(read: Mapping[str, float], write: Mapping[str, float]) -> int:
 
 def result(
     plan: Plan,
-    figures: Sequence[Figure],
+    results: Sequence[Result],
     drive: Mapping[str, Any],
     small_flag: str | None,
-) -> Result:
+) -> SuiteResult:
     """The suite's result; `small_flag` is the note of the result of the small writes."""
     labels = _labels(plan)
-    tests = list(_test_rows(labels, figures, small_flag))
+    tests = list(_test_rows(labels, results, small_flag))
     points = _scores(tests)
-    curve = list(_curve_rows(labels, figures))
-    copies = [row for name in _copied(plan) if (row := _copy_row(name, figures))]
+    curve = list(_curve_rows(labels, results))
+    copies = [row for name in _copied(plan) if (row := _copy_row(name, results))]
     cells = [
         (labels[row["test"], way], row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
     ]
-    overall = [item for label, outcome in cells for item in figures_of(label, outcome)]
-    overall += [item for name, score in points.items() for item in _score_figure(name, score)]
-    overall += [item for row in copies for item in _copy_figures(row)]
+    overall = [item for label, outcome in cells for item in results_of(label, outcome)]
+    overall += [item for name, score in points.items() for item in _score_result(name, score)]
+    overall += [item for row in copies for item in _copy_results(row)]
     document = {
         "headline": _headline(tests, points, copies),
         "tests": tests,
@@ -88,7 +88,7 @@ def result(
         "text": report_text(tests, points, curve, copies, drive),
         "verdicts": [],
     }
-    return Result(figures=overall, document=document)
+    return SuiteResult(results=overall, document=document)
 
 
 def _copied(plan: Plan) -> list[str]:
@@ -117,20 +117,20 @@ def _mib(outcome: Cell | None) -> float | None:
 
 
 def _test_rows(
-    labels: Labels, figures: Sequence[Figure], small_flag: str | None
+    labels: Labels, results: Sequence[Result], small_flag: str | None
 ) -> Iterator[dict[str, Any]]:
     for test in TESTS:
-        read = cell(labels.get((test, "read")), figures)
+        read = cell(labels.get((test, "read")), results)
         flag = small_flag if test == ACCESS else None
-        write = cell(labels.get((test, "write")), figures, flag)
+        write = cell(labels.get((test, "write")), results, flag)
         if read or write:
             yield {"test": test, "read": read, "write": write}
 
 
-def _curve_rows(labels: Labels, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+def _curve_rows(labels: Labels, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     for share in SHARES:
         test = share_name(share)
-        read, write = (cell(labels.get((test, way)), figures) for way in WAYS)
+        read, write = (cell(labels.get((test, way)), results) for way in WAYS)
         if read or write:
             yield {"test": test, "percent": share, "read": read, "write": write}
 
@@ -170,7 +170,7 @@ def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
     return {"value": value, "state": "valid", "reason": None}
 
 
-def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
+def _score_result(name: str, score: Mapping[str, Any]) -> list[Result]:
     return over_all_passes(
         "Score",
         [(*SCORES[name], score["value"], "points", {})],
@@ -180,8 +180,8 @@ def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
     )
 
 
-def _copy_row(name: str, figures: Sequence[Figure]) -> dict[str, Any] | None:
-    by_key = {one.key: one for one in figures if one.pass_no is not None}
+def _copy_row(name: str, results: Sequence[Result]) -> dict[str, Any] | None:
+    by_key = {one.key: one for one in results if one.pass_no is not None}
     speed, took = by_key.get(ResultKey(name, SPEED)), by_key.get(ResultKey(name, TIME))
     if speed is None:
         return None
@@ -199,7 +199,7 @@ def _copy_row(name: str, figures: Sequence[Figure]) -> dict[str, Any] | None:
     }
 
 
-def _copy_figures(row: Mapping[str, Any]) -> list[Figure]:
+def _copy_results(row: Mapping[str, Any]) -> list[Result]:
     detail = {key: row[key] for key in ("files", "bytes", "scale")}
     return over_all_passes(
         row["name"],

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, text, whole
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     Data,
     Fio,
@@ -30,15 +30,15 @@ from benchstick.plan.steps import (
 )
 from benchstick.plan.units import GIB, KIB, MIB, binary_text, parse_size, size_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, SuiteResult, assumed_speed
 from benchstick.suites.single_pass import (
     FILE_SHARE,
     cell,
     digits,
-    figures_of,
     latency_table,
     padded,
     read_modify_write,
+    results_of,
     states_text,
 )
 
@@ -90,9 +90,11 @@ class Atto:
             notes=tuple(_notes(wish)),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The table and charts over the I/O size, and the best of each way."""
-        rows = list(_rows(plan, figures, drive))
+        rows = list(_rows(plan, results, drive))
         labels = _labels(plan)
         cells = [(labels[row["bytes"], way], row[way]) for row in rows for way in WAYS if row[way]]
         table = _table(rows)
@@ -104,8 +106,8 @@ class Atto:
             "text": padded(table),
             "verdicts": [],
         }
-        return Result(
-            figures=[item for label, outcome in cells for item in figures_of(label, outcome)],
+        return SuiteResult(
+            results=[item for label, outcome in cells for item in results_of(label, outcome)],
             document=document,
         )
 
@@ -322,14 +324,14 @@ def _labels(plan: Plan) -> dict[tuple[int, str | None], str]:
 
 
 def _rows(
-    plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]
+    plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """One row for each I/O size that was started, in the order of the plan."""
     physical = int((drive.get("physical_sector") or {}).get("value") or LEAST)
     labels = _labels(plan)
     for block in dict.fromkeys(block for block, _ in labels):
-        write = cell(labels[block, "write"], figures, read_modify_write(block, physical))
-        read = cell(labels[block, "read"], figures)
+        write = cell(labels[block, "write"], results, read_modify_write(block, physical))
+        read = cell(labels[block, "read"], results)
         if write or read:
             yield {"name": binary_text(block), "bytes": block, "write": write, "read": read}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import SPEED
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Job, Recording, Span
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites.interface import PlanRequest, assumed_speed
@@ -152,7 +152,7 @@ def soak_text(block: int, depth: int, seconds: int) -> str:
     )
 
 
-def fill_tables(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+def fill_tables(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     """A table of the speed of each filling, where there was one."""
     rows = [
         [
@@ -160,7 +160,7 @@ def fill_tables(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
             digits(item.value, 1),
             state_of(item.state, item.reason),
         ]
-        for item in figures
+        for item in results
         if item.test == FILL and item.quantity == SPEED
     ]
     if rows:

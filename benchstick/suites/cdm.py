@@ -16,9 +16,9 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import QueueingVerdict, judge_queueing
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, whole
 from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     Data,
     Fio,
@@ -34,7 +34,7 @@ from benchstick.plan.steps import (
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
 from benchstick.suites.interface import (
     PlanRequest,
-    Result,
+    SuiteResult,
     assumed_speed,
     link_text,
     of_fewer,
@@ -157,12 +157,14 @@ class Cdm:
             notes=wish.notes(request),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """Best of the passes, CrystalDiskMark's text, the grid and the queueing verdict."""
         tests = _profile_tests(str(plan.params["preset"]), str(plan.params["profile"]))
         labels = cells_of(plan)
         passes = {
-            cell: [item for item in figures if item.test == label and item.pass_no is not None]
+            cell: [item for item in results if item.test == label and item.pass_no is not None]
             for cell, label in labels.items()
         }
         overall = [
@@ -183,7 +185,7 @@ class Cdm:
             "verdicts": [{"name": "Queueing", "state": verdict.state, "text": verdict.text}],
         }
         events = [("contradiction", verdict.text)] if verdict.contradiction else []
-        return Result(figures=overall, document=document, events=events)
+        return SuiteResult(results=overall, document=document, events=events)
 
 
 @dataclass(frozen=True)
@@ -316,7 +318,7 @@ def _test_of(step: Fio) -> Test:
     return Test(step.job.rw.startswith("rand"), step.job.block, step.job.depth, step.job.threads)
 
 
-def _values(passes: Sequence[Figure], quantity: Quantity) -> list[float]:
+def _values(passes: Sequence[Result], quantity: Quantity) -> list[float]:
     """The valid values of the single passes, in order."""
     return [
         item.value
@@ -325,13 +327,13 @@ def _values(passes: Sequence[Figure], quantity: Quantity) -> list[float]:
     ]
 
 
-def _overall(label: str, test: Test, direction: str, figures: Sequence[Figure]) -> Iterator[Figure]:
+def _overall(label: str, test: Test, direction: str, results: Sequence[Result]) -> Iterator[Result]:
     """The results over all passes: MB/s is the best, latency the lowest mean; with the spread."""
-    passes = [item for item in figures if item.quantity == SPEED]
+    passes = [item for item in results if item.quantity == SPEED]
     if not passes:
         return
-    speeds = _values(figures, SPEED)
-    latencies = _values(figures, LATENCY)
+    speeds = _values(results, SPEED)
+    latencies = _values(results, LATENCY)
     state, reason = "valid", of_fewer(passes)
     if not speeds:
         bad = next(item for item in passes if not item.is_valid)
@@ -362,10 +364,10 @@ class GridCell:
     number."""
 
     label: str
-    speed: Figure
-    iops: Figure | None
-    latency: Figure | None
-    passes: Mapping[int, Figure]
+    speed: Result
+    iops: Result | None
+    latency: Result | None
+    passes: Mapping[int, Result]
 
     @property
     def mean(self) -> float | None:
@@ -394,11 +396,11 @@ class GridRow:
         return "mix" in self.cells
 
 
-def grid_of(plan: Plan, figures: Sequence[Figure]) -> list[GridRow]:
+def grid_of(plan: Plan, results: Sequence[Result]) -> list[GridRow]:
     """The grid of a run's results, in the order of the plan."""
     rows: dict[Test, dict[str, GridCell]] = {}
     for (test, direction), label in cells_of(plan).items():
-        own = [item for item in figures if item.test == label]
+        own = [item for item in results if item.test == label]
         overall = {item.quantity: item for item in own if item.pass_no is None}
         row = rows.setdefault(test, {})
         if SPEED in overall:
@@ -497,7 +499,7 @@ def _text_line(row: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
     return f"{head} {cell['mbps']:>9.3f} MB/s [{cell['iops']:>9.1f} IOPS] <{latency:>9} us>{fewer}"
 
 
-def _queueing(passes: Mapping[Cell, Sequence[Figure]], drive: Mapping[str, Any]) -> QueueingVerdict:
+def _queueing(passes: Mapping[Cell, Sequence[Result]], drive: Mapping[str, Any]) -> QueueingVerdict:
     """From random reads, Q32 against Q1; the best passes of both."""
 
     def values(test: Test) -> list[float]:

@@ -16,14 +16,14 @@ from typing import Any
 from benchstick.analysis.consistency import LATE
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, whole
 from benchstick.plan.quantity import SPEED, Statistic
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
-from benchstick.suites.interface import PlanRequest, Result
+from benchstick.suites.interface import PlanRequest, SuiteResult
 from benchstick.suites.per_second import CONSISTENCY, STEADY_PART, BySecond
 from benchstick.suites.single_pass import digits
 
@@ -68,15 +68,17 @@ class Consistency:
             states=(start.state, wish.state_text),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The derived results, and the series of the three charts."""
         step = next(step for step in plan.steps if isinstance(step, Fio) and step.recording.series)
-        by_second = BySecond.of(step, figures)
-        overall = list(by_second.figures())
+        by_second = BySecond.of(step, results)
+        overall = list(by_second.results())
         tables = [
             *by_second.tables(),
-            *block_device.fill_tables(figures),
-            *_latency_tables(step, figures),
+            *block_device.fill_tables(results),
+            *_latency_tables(step, results),
         ]
         document = {
             "headline": _headline(overall),
@@ -86,7 +88,7 @@ class Consistency:
             "charts": list(_charts(by_second, int(step.job.runtime or 0))),
             "verdicts": [],
         }
-        return Result(figures=overall, document=document)
+        return SuiteResult(results=overall, document=document)
 
 
 @dataclass(frozen=True)
@@ -227,12 +229,12 @@ def _charts(by_second: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
             yield chart(title, axis("second", "s"), y, names, dots=True, within=(begin, seconds))
 
 
-def _latency_tables(step: Fio, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+def _latency_tables(step: Fio, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     """Percentiles and histogram of completion latency, over the whole test."""
-    figure = next((item for item in figures if item.key == (step.test, SPEED)), None)
-    if figure is None or "totals" not in figure.detail:
+    result = next((item for item in results if item.key == (step.test, SPEED)), None)
+    if result is None or "totals" not in result.detail:
         return
-    totals = figure.detail["totals"]
+    totals = result.detail["totals"]
     percentiles = totals["percentiles_us"]
     yield {
         "title": "Latency of single requests, us",
@@ -253,9 +255,9 @@ def _latency_tables(step: Fio, figures: Sequence[Figure]) -> Iterator[dict[str, 
     }
 
 
-def _headline(overall: Sequence[Figure]) -> list[dict[str, Any]]:
+def _headline(overall: Sequence[Result]) -> list[dict[str, Any]]:
     """Mean and least of the steady part, or of the whole of a short run, and the evenness."""
-    by_part: dict[tuple[str | None, str | None], Figure] = {}
+    by_part: dict[tuple[str | None, str | None], Result] = {}
     for item in overall:
         if item.value is not None:
             by_part.setdefault((item.quantity.statistic, item.quantity.part), item)

@@ -15,10 +15,10 @@ from typing import Any
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SPEED, TIME
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     BuildSet,
     Copy,
@@ -33,7 +33,7 @@ from benchstick.plan.steps import (
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.interface import (
     PlanRequest,
-    Result,
+    SuiteResult,
     assumed_speed,
     of_fewer,
     over_all_passes,
@@ -104,14 +104,16 @@ class Das:
             notes=_notes(sets, source),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The mean of the passes for each set and direction, with each pass."""
-        overall: list[Figure] = []
+        overall: list[Result] = []
         rows: list[dict[str, Any]] = []
         sets = {item["name"]: item for item in plan.sets}
         copies = [step for step in plan.steps if isinstance(step, Copy) and step.pass_no == 1]
         for step in copies:
-            row = _set_row(sets[step.set_name], step, figures)
+            row = _set_row(sets[step.set_name], step, results)
             if row is not None:
                 rows.append(row)
                 overall += _overall(row, step)
@@ -122,7 +124,7 @@ class Das:
             "text": report_text(rows, plan),
             "verdicts": [],
         }
-        return Result(figures=overall, document=document)
+        return SuiteResult(results=overall, document=document)
 
 
 def _floor(factor: float) -> float:
@@ -244,10 +246,10 @@ def _pass(request: PlanRequest, item: FileSet, number: int) -> Iterator[Step]:
 
 
 def _set_row(
-    item: Mapping[str, Any], step: Copy, figures: Sequence[Figure]
+    item: Mapping[str, Any], step: Copy, results: Sequence[Result]
 ) -> dict[str, Any] | None:
-    speeds = [one for one in figures if one.key == (step.test, SPEED) and one.pass_no is not None]
-    times = {one.pass_no: one for one in figures if one.key == (step.test, TIME)}
+    speeds = [one for one in results if one.key == (step.test, SPEED) and one.pass_no is not None]
+    times = {one.pass_no: one for one in results if one.key == (step.test, TIME)}
     if not speeds:
         return None
     passes: list[dict[str, Any]] = [
@@ -276,7 +278,7 @@ def _set_row(
     }
 
 
-def _overall(row: Mapping[str, Any], step: Copy) -> Iterator[Figure]:
+def _overall(row: Mapping[str, Any], step: Copy) -> Iterator[Result]:
     bad = next((one for one in row["passes"] if one["state"] != "valid"), None)
     state, reason = "valid", row["reason"]
     if row["mbps"] is None and bad is not None:

@@ -16,12 +16,12 @@ from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, whole
 from benchstick.plan.quantity import MARKS_SHARE, PURGE_TIME
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.suites.interface import PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, SuiteResult, assumed_speed
 
 # The size of a mark: a page of most drives, at least a sector of all.
 MARK_BYTES = 4096
@@ -163,10 +163,12 @@ class Erase:
             notes=notes,
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
-        by_key = {item.key: item for item in figures}
+        by_key = {item.key: item for item in results}
         duration, proof = by_key.get(PURGE_TIME), by_key.get(MARKS_SHARE)
         proved = proof is not None and proof.state == "valid"
         verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
@@ -184,7 +186,7 @@ class Erase:
             "tables": [_table(proof)] if proof is not None else [],
             "certificate": proved,
         }
-        return Result(figures=[], document=document)
+        return SuiteResult(results=[], document=document)
 
 
 def _resume(request: PlanRequest) -> tuple[tuple[Step, ...], tuple[str, ...]]:
@@ -254,7 +256,7 @@ def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
     )
 
 
-def _sentence(title: str, duration: Figure | None, proof: Figure | None) -> str:
+def _sentence(title: str, duration: Result | None, proof: Result | None) -> str:
     if duration is None or duration.value is None:
         return f"{title}: not done"
     sentence = f"{title}, done in {duration_text(duration.value)}"
@@ -266,7 +268,7 @@ def _sentence(title: str, duration: Figure | None, proof: Figure | None) -> str:
 _KINDS = ("mark", "zeros", "ones", "one value", "other")
 
 
-def _table(proof: Figure) -> dict[str, Any]:
+def _table(proof: Result) -> dict[str, Any]:
     counts = proof.detail["found"]
     rows = [[kind, str(counts[kind])] for kind in _KINDS if counts.get(kind)]
     title = "Content of sampled locations after erase"

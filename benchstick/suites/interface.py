@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from benchstick.analysis.change_points import SampleLike
-from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, Value
 from benchstick.plan.quantity import Quantity, ResultKey
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
 
@@ -43,7 +43,7 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class SuiteResult:
     """A suite's result, computed from the results of its passes.
 
     `results` are the results over all passes; `document` is stored with the run: headline, tables,
@@ -60,7 +60,7 @@ class Result:
     `marks` (a list of `x` and `label`: what is at this x).
     """
 
-    figures: Sequence[Figure]
+    results: Sequence[Result]
     document: Mapping[str, Any]
     events: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
@@ -80,7 +80,9 @@ class Suite(Protocol):
     def plan(self, request: PlanRequest) -> Plan:
         """The ordered steps. BadInput when the request is not possible on this drive."""
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The result, from the values measured so far, which may be of a cancelled run."""
 
 
@@ -100,10 +102,10 @@ class RecordSuite(Protocol):
     def result_of_record(
         self,
         plan: Plan,
-        figures: Sequence[Figure],
+        results: Sequence[Result],
         drive: Mapping[str, Any],
         recorded: Recorded,
-    ) -> Result:
+    ) -> SuiteResult:
         """As `Suite.result`, with the record."""
 
 
@@ -119,7 +121,7 @@ class ComputingSuite(Protocol):
 class RoundSuite(Protocol):
     """A suite with rounds that end when enough is known."""
 
-    def over(self, plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
+    def over(self, plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
         """Why the round of `step` is no longer needed, from the results so far; None when it is. A
         pure function, called once before each round."""
 
@@ -151,7 +153,7 @@ def link_text(drive: Mapping[str, Any]) -> str:
     return str(value) if value else str((drive.get("transport") or {}).get("value") or "")
 
 
-def of_fewer(passes: Sequence[Figure]) -> str | None:
+def of_fewer(passes: Sequence[Result]) -> str | None:
     """The note of a result over `passes` when not all of them are valid; None when all are."""
     bad = [item for item in passes if item.state != "valid"]
     if not bad:
@@ -173,10 +175,10 @@ def over_all_passes(
     state: str,
     reason: str | None,
     direction: str | None = None,
-) -> list[Figure]:
+) -> list[Result]:
     """Results over all passes of the step `label`."""
     return [
-        Figure(
+        Result(
             step=label, test=test, quantity=quantity, direction=direction, value=value, unit=unit,
             pass_no=None, state=Validity(state), reason=reason, detail=detail,
         )

@@ -11,7 +11,6 @@ from typing import Any
 
 from benchstick.analysis.consistency import FIRST, GOOD_LATENCY_US, LAST, LATE
 from benchstick.analysis.series import scaled
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS_BY_SECOND,
     LATENCY_BY_SECOND,
@@ -21,6 +20,7 @@ from benchstick.plan.quantity import (
     ResultKey,
     Statistic,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB
@@ -53,13 +53,13 @@ class BySecond:
     """The two results by second of one test, as far as it ran."""
 
     step: Fio
-    iops: Figure | None
-    latency: Figure | None
+    iops: Result | None
+    latency: Result | None
 
     @staticmethod
-    def of(step: Fio, figures: Sequence[Figure]) -> BySecond:
+    def of(step: Fio, results: Sequence[Result]) -> BySecond:
         """Those of `step` among the results of a run."""
-        by_quantity = {item.quantity: item for item in figures if item.step == step.name}
+        by_quantity = {item.quantity: item for item in results if item.step == step.name}
         return BySecond(step, by_quantity.get(IOPS_BY_SECOND), by_quantity.get(LATENCY_BY_SECOND))
 
     @property
@@ -78,20 +78,20 @@ class BySecond:
     def _scaled(self, value: float | None) -> float | None:
         return None if value is None else value * self._factor
 
-    def figures(self) -> Iterator[Figure]:
+    def results(self) -> Iterator[Result]:
         """Mean, worst and evenness of the whole run, from 1400 s on and of the last 400 s."""
         summary = self._summary
         if summary is None:
             if self.iops is not None:
-                yield self._figure(self.quantity("mean"), None, self.unit, {}, 1)
+                yield self._iops_result(self.quantity("mean"), None, self.unit, {}, 1)
             return
         for key, where, least, names in _PARTS:
             part = summary[key] or {}
             for name in names:
                 value = self._scaled(part.get(name))
-                yield self._figure(self.quantity(name, where), value, self.unit, part, least)
+                yield self._iops_result(self.quantity(name, where), value, self.unit, part, least)
         last = summary["last"] or {}
-        yield self._figure(CONSISTENCY, last.get("consistency"), "mean/stdev", last, LAST)
+        yield self._iops_result(CONSISTENCY, last.get("consistency"), "mean/stdev", last, LAST)
         yield self._half(summary)
         if self.latency is not None and "above" in self.latency.detail:
             above = self.latency.detail["above"]
@@ -99,7 +99,7 @@ class BySecond:
             yield self._result(SECONDS_ABOVE, above, "s", {}, state, reason)
 
     def result_keys(self) -> Iterator[ResultKey]:
-        """The keys of `figures` of a run that is long enough for all."""
+        """The keys of `results` of a run that is long enough for all."""
         rates = [self.quantity(name, where) for _, where, _, names in _PARTS for name in names]
         for quantity in (*rates, CONSISTENCY, TIME_UNTIL_HALF, SECONDS_ABOVE):
             yield ResultKey(self.step.test, quantity)
@@ -117,22 +117,22 @@ class BySecond:
         detail: Mapping[str, Any],
         state: str,
         reason: str | None,
-    ) -> Figure:
+    ) -> Result:
         test = self.step.test
         measured = self.iops.detail if self.iops is not None else {}
         own = {key: measured[key] for key in ("drive_state",) if key in measured}
         rows = [(test, quantity, value, unit, {**detail, **own})]
-        (figure,) = over_all_passes(test, rows, state, reason, self.step.direction)
-        return figure
+        (result,) = over_all_passes(test, rows, state, reason, self.step.direction)
+        return result
 
-    def _figure(
+    def _iops_result(
         self,
         quantity: Quantity,
         value: float | None,
         unit: str,
         detail: Mapping[str, Any],
         least: int,
-    ) -> Figure:
+    ) -> Result:
         """A result of the IOPS; skipped where the run is shorter than the `least` seconds."""
         assert self.iops is not None
         state, reason = self.iops.state, self.iops.reason
@@ -143,14 +143,14 @@ class BySecond:
             reason = short if seconds < least else "the seconds do not differ"
         return self._result(quantity, value, unit, detail, state, reason)
 
-    def _half(self, summary: Mapping[str, Any]) -> Figure:
+    def _half(self, summary: Mapping[str, Any]) -> Result:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
-        figure = self._figure(TIME_UNTIL_HALF, summary["half_after"], "s", detail, 2 * FIRST)
-        if figure.state == Validity.SKIPPED and seconds >= 2 * FIRST:
+        result = self._iops_result(TIME_UNTIL_HALF, summary["half_after"], "s", detail, 2 * FIRST)
+        if result.state == Validity.SKIPPED and seconds >= 2 * FIRST:
             # A drive that never fell to half is a valid result.
-            return replace(figure, state=Validity.VALID, reason=f"never in {seconds} s")
-        return figure
+            return replace(result, state=Validity.VALID, reason=f"never in {seconds} s")
+        return result
 
     def tables(self) -> Iterator[dict[str, Any]]:
         """One table, with a row for each part that the run was long enough for."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_methods import AUTO, NONE
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, Value, choice
 from benchstick.plan.quantity import MARKS_SHARE, PURGE_TIME
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Plan, Purge, Step
 from benchstick.suites.erase import of_password, purge_steps, why_not
 from benchstick.suites.interface import PlanRequest, assumed_speed
@@ -100,12 +100,12 @@ def again(start: Beginning, request: PlanRequest, label: str) -> tuple[Step, ...
     return purge_steps(request, rungs[0].rung, asked_as=rungs[0].user_rung, label=label)
 
 
-def state_told(plan: Plan, figures: Sequence[Figure]) -> str:
+def state_told(plan: Plan, results: Sequence[Result]) -> str:
     """The state in which `results` were measured, as far as they show it."""
     rungs = [step.rung for step in plan.steps if isinstance(step, Purge)]
     if not rungs:
         return plan.state_after(None)
-    by_key = {item.key: item for item in figures}
+    by_key = {item.key: item for item in results}
     if PURGE_TIME not in by_key:
         return plan.state_after(None)
     state, proof = sanitize_methods.state_after(rungs[0]), by_key.get(MARKS_SHARE)

@@ -19,9 +19,9 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
 from benchstick.plan.quantity import ResultKey
+from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     Fio,
     Idle,
@@ -38,7 +38,7 @@ from benchstick.plan.steps import (
 )
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites import block_device, precondition, pts_result
-from benchstick.suites.interface import PlanRequest, Result
+from benchstick.suites.interface import PlanRequest, SuiteResult
 
 TESTS = ("iops", "throughput", "latency", "wsat", "hir")
 REDUCED = pts_result.REDUCED
@@ -146,16 +146,18 @@ class Pts:
             deviations=deviations,
         )
 
-    def over(self, plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
+    def over(self, plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
         """Steady state by the rule, or, for WSAT, all required bytes are written."""
-        return pts_result.over(plan, step, figures)
+        return pts_result.over(plan, step, results)
 
     def result_keys(self, plan: Plan) -> Iterator[ResultKey]:
         return pts_result.result_keys(plan)
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """Each cell's mean over the five rounds of steady state, and the evidence for it."""
-        return pts_result.result(plan, figures, drive)
+        return pts_result.result(plan, results, drive)
 
 
 @dataclass(frozen=True)

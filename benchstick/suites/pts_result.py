@@ -18,7 +18,6 @@ from benchstick.analysis.steady import (
     Window,
     judge_steady,
 )
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -28,11 +27,12 @@ from benchstick.plan.quantity import (
     Quantity,
     ResultKey,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
 from benchstick.suites.block_device import round_value, table_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import Result, Row, of_fewer, over_all_passes
+from benchstick.suites.interface import Row, SuiteResult, of_fewer, over_all_passes
 from benchstick.suites.single_pass import digits, read_modify_write
 
 NOT_CONFORMANT = "not SNIA-conformant"
@@ -95,16 +95,16 @@ class Group:
         return "invalid", f"only {steady_state.rounds} rounds, before steady state"
 
 
-Figures = Mapping[tuple[str, Quantity, Any], Figure]
+ByPass = Mapping[tuple[str, Quantity, Any], Result]
 
 
-def _by_pass(figures: Sequence[Figure]) -> Figures:
-    return {(*item.key, item.pass_no): item for item in figures}
+def _by_pass(results: Sequence[Result]) -> ByPass:
+    return {(*item.key, item.pass_no): item for item in results}
 
 
-def groups_of(plan: Plan, figures: Sequence[Figure]) -> list[Group]:
+def groups_of(plan: Plan, results: Sequence[Result]) -> list[Group]:
     """Every group of the plan, in order."""
-    by_pass = _by_pass(figures)
+    by_pass = _by_pass(results)
     steps = [step for step in plan.steps if isinstance(step, Fio) and step.round.number]
     quantity, unit, places = _TRACKED[str(plan.params["test"])]
     groups = []
@@ -119,7 +119,7 @@ def groups_of(plan: Plan, figures: Sequence[Figure]) -> list[Group]:
     return groups
 
 
-def _values(by_pass: Figures, test: str, quantity: Quantity, most: int) -> Iterator[float | None]:
+def _values(by_pass: ByPass, test: str, quantity: Quantity, most: int) -> Iterator[float | None]:
     """The value of each round measured so far; None where it is not valid."""
     for number in range(1, most + 1):
         item = by_pass.get((test, quantity, number))
@@ -128,7 +128,7 @@ def _values(by_pass: Figures, test: str, quantity: Quantity, most: int) -> Itera
         yield item.valid_value
 
 
-def written_of(group: Group, by_pass: Figures) -> list[int]:
+def written_of(group: Group, by_pass: ByPass) -> list[int]:
     """Bytes written up to the end of each round."""
     written_bytes, totals = 0, []
     for number in range(1, len(group.values) + 1):
@@ -146,11 +146,11 @@ def result_keys(plan: Plan) -> Iterator[ResultKey]:
                 yield ResultKey(group.tracked.test, quantity)
 
 
-def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
+def over(plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
     """Why the round of `step` is not needed; None when it is."""
-    group = next(item for item in groups_of(plan, figures) if item.name == step.round.group)
+    group = next(item for item in groups_of(plan, results) if item.name == step.round.group)
     if step.round.enough:
-        totals = written_of(group, _by_pass(figures))
+        totals = written_of(group, _by_pass(results))
         if totals and totals[-1] >= step.round.enough:
             return f"{size_text(totals[-1])} written after round {len(totals)}, as required"
         return None
@@ -160,23 +160,23 @@ def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
     return None
 
 
-def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+def result(plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]) -> SuiteResult:
     """Results over the window, tables, charts and verdicts of the test."""
     called = method(str(plan.params["preset"]), plan.deviations)
     # The note of a valid result.
     deviations = f"{called}: {NOT_CONFORMANT}" if plan.deviations else None
     test = str(plan.params["test"])
-    by_pass = _by_pass(figures)
-    groups = groups_of(plan, figures)
+    by_pass = _by_pass(results)
+    groups = groups_of(plan, results)
     physical = int((drive.get("physical_sector") or {}).get("value") or 512)
-    overall: list[Figure] = []
+    overall: list[Result] = []
     tables: list[dict[str, Any]] = []
     charts: list[dict[str, Any]] = []
     for group in groups:
         if not group.values:
             continue
         if test == "wsat":
-            overall += _wsat_figures(group, by_pass, deviations)
+            overall += _wsat_results(group, by_pass, deviations)
             tables.append(_wsat_table(group, by_pass, called))
             charts += _wsat_charts(group, by_pass, called)
             continue
@@ -191,7 +191,7 @@ def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> R
         charts.insert(0, _evidence_chart(group, called))
     if test == "hir" and groups and groups[0].values:
         rows = list(_waits(plan, groups[0], by_pass))
-        overall += [item for row in rows for item in _wait_figures(row, deviations)]
+        overall += [item for row in rows for item in _wait_results(row, deviations)]
         tables.insert(0, _wait_table(rows, called))
         charts += _wait_charts(rows, called)
     document = {
@@ -204,7 +204,7 @@ def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> R
         "verdicts": [] if test == "wsat" else list(_verdicts(groups)),
         "steady": {group.name: group.steady.to_json() for group in groups if group.values},
     }
-    return Result(figures=overall, document=document)
+    return SuiteResult(results=overall, document=document)
 
 
 # ---- cells
@@ -215,8 +215,8 @@ def _joined(*whys: str | None) -> str | None:
 
 
 def _cell(
-    step: Fio, group: Group, by_pass: Figures, deviations: str | None, physical: int
-) -> list[Figure]:
+    step: Fio, group: Group, by_pass: ByPass, deviations: str | None, physical: int
+) -> list[Result]:
     """The results of one cell over the rounds of the window."""
     first, last = group.window
     rounds = [
@@ -253,7 +253,7 @@ def _cell(
     return over_all_passes(step.test, rows, state, reason, step.direction)
 
 
-Cells = Mapping[str, Sequence[Figure]]
+Cells = Mapping[str, Sequence[Result]]
 
 
 def _value(cells: Cells, test: str, quantity: Quantity) -> float | None:
@@ -411,7 +411,7 @@ def _verdicts(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
 # ---- write saturation
 
 
-def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, Any, Any]]:
+def _wsat_rows(group: Group, by_pass: ByPass) -> list[tuple[int, float, float, Any, Any]]:
     """(round, seconds, GB written, IOPS, latency in us) at the end of each round."""
     test = group.tracked.test
     rows = []
@@ -425,7 +425,7 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
     return rows
 
 
-def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> list[Figure]:
+def _wsat_results(group: Group, by_pass: ByPass, deviations: str | None) -> list[Result]:
     test, direction = group.tracked.test, group.tracked.direction
     totals = written_of(group, by_pass)
     rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
@@ -456,7 +456,7 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     ]
 
 
-def _wsat_table(group: Group, by_pass: Figures, called: str) -> dict[str, Any]:
+def _wsat_table(group: Group, by_pass: ByPass, called: str) -> dict[str, Any]:
     rows = _wsat_rows(group, by_pass)
     each = max(1, -(-len(rows) // _TABLE_ROWS))
     shown_rows = [row for row in rows if row[0] % each == 0 or row in (rows[0], rows[-1])]
@@ -470,7 +470,7 @@ def _wsat_table(group: Group, by_pass: Figures, called: str) -> dict[str, Any]:
     }
 
 
-def _wsat_charts(group: Group, by_pass: Figures, called: str) -> Iterator[dict[str, Any]]:
+def _wsat_charts(group: Group, by_pass: ByPass, called: str) -> Iterator[dict[str, Any]]:
     rows = _wsat_rows(group, by_pass)
     for x, at, unit in (("time", 1, "s"), ("written", 2, "GB")):
         for what, value, of in (("IOPS", 3, "IOPS"), ("latency", 4, "us")):
@@ -485,7 +485,7 @@ def _wsat_charts(group: Group, by_pass: Figures, called: str) -> Iterator[dict[s
 # ---- host idle recovery
 
 
-def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any]]:
+def _waits(plan: Plan, group: Group, by_pass: ByPass) -> Iterator[dict[str, Any]]:
     """Each wait with its IOPS, those of the accesses without a wait after it, and how both compare
     with the steady state."""
     first, last = group.window
@@ -516,7 +516,7 @@ def _iops(row: Mapping[str, Any], at: int) -> float | None:
     return float(iops.value)
 
 
-def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[Figure]:
+def _wait_results(row: Mapping[str, Any], deviations: str | None) -> Iterator[Result]:
     for at, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
@@ -561,7 +561,7 @@ def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dic
 
 
 def _headline(
-    overall: Iterable[Figure], groups: Sequence[Group], test: str, called: str
+    overall: Iterable[Result], groups: Sequence[Group], test: str, called: str
 ) -> list[dict[str, Any]]:
     """The main results of the test: the tracked test and all reads; for WSAT its first and last
     round."""

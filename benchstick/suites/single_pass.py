@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -16,6 +15,7 @@ from benchstick.plan.quantity import (
     ResultKey,
     latency_percentile,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.units import binary_text
 from benchstick.suites.interface import over_all_passes
 
@@ -40,7 +40,7 @@ def read_modify_write(block: int, physical: int) -> str | None:
 
 
 def cell(
-    label: str | None, figures: Sequence[Figure], flag: str | None = None
+    label: str | None, results: Sequence[Result], flag: str | None = None
 ) -> dict[str, Any] | None:
     """The values of test `label`; None when it was not started, or is not in the plan.
 
@@ -48,14 +48,14 @@ def cell(
     None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
     this note, or the reason of another `state`.
     """
-    by_key = {item.key: item for item in figures if item.pass_no is not None}
+    by_key = {item.key: item for item in results if item.pass_no is not None}
     if label is None or (speed := by_key.get(ResultKey(label, SPEED))) is None:
         return None
     valid = speed.state == "valid"
 
     def value(quantity: Quantity) -> float | None:
-        figure = by_key.get(ResultKey(label, quantity))
-        return None if figure is None or not valid else figure.value
+        result = by_key.get(ResultKey(label, quantity))
+        return None if result is None or not valid else result.value
 
     totals = speed.detail.get("totals") or {}
     seconds = totals.get("seconds") if valid else None
@@ -76,10 +76,10 @@ def cell(
     }
 
 
-def figures_of(label: str, outcome: Cell) -> list[Figure]:
+def results_of(label: str, outcome: Cell) -> list[Result]:
     """The results of a test over all passes, of which there is one."""
     detail = {key: outcome[key] for key in ("seconds", "max_us", "percentiles_us")}
-    figures = over_all_passes(
+    results = over_all_passes(
         label,
         [
             (label, SPEED, outcome["mbps"], "MB/s", detail),
@@ -90,7 +90,7 @@ def figures_of(label: str, outcome: Cell) -> list[Figure]:
         outcome["reason"],
         outcome["direction"],
     )
-    return [replace(item, target=outcome["target"] or "") for item in figures]
+    return [replace(item, target=outcome["target"] or "") for item in results]
 
 
 def digits(value: float | None, places: int = 0) -> str:

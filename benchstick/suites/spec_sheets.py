@@ -243,22 +243,22 @@ def suites_of(sheet: Sheet) -> list[str]:
 
 
 def beside(
-    sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
+    sheet: Sheet, suite: str, results: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Each specification of a suite's results, compared with a run: `result`, `unit`, `claimed`,
     `measured` (None with the reason in `reason`), `percent` of the specification, `better`."""
     by_key: dict[tuple[ResultKey, str], Mapping[str, Any]] = {}
-    for item in figures:
+    for item in results:
         if item["pass"] is None:
             by_key.setdefault((key_of(item), item["unit"]), item)
     for keys, unit, claimed in _claimed(sheet, suite):
         key = next((key for key in keys if (key, unit) in by_key), keys[0])
-        figure = by_key.get((key, unit))
+        result = by_key.get((key, unit))
         measured: float | None = None
         reason: str | None = "not measured in this run"
-        if figure is not None:
-            good = figure["state"] == "valid" and figure["value"] is not None
-            measured, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
+        if result is not None:
+            good = result["state"] == "valid" and result["value"] is not None
+            measured, reason = (result["value"], None) if good else (None, str(result["reason"]))
         yield {
             "suite": suite,
             "result": key.name,

@@ -20,17 +20,17 @@ from benchstick.analysis.folding import Folding, find_folding
 from benchstick.analysis.idle_recovery import Burst, IdleRecovery, judge_recovery
 from benchstick.analysis.slowdowns import SlowDowns, find_slow_downs
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SHARE, SIZE, SPEED, ResultKey
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
 from benchstick.suites.interface import (
     PlanRequest,
     Recorded,
-    Result,
     Row,
+    SuiteResult,
     assumed_speed,
     of_fewer,
     over_all_passes,
@@ -84,24 +84,26 @@ class Sustained:
     def result_keys(self, plan: Plan) -> tuple[ResultKey, ...]:
         return RESULT_KEYS
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """The speeds of the parts alone: knee and slow-downs need the record."""
-        return self.result_of_record(plan, figures, drive, Recorded())
+        return self.result_of_record(plan, results, drive, Recorded())
 
     def result_of_record(
         self,
         plan: Plan,
-        figures: Sequence[Figure],
+        results: Sequence[Result],
         drive: Mapping[str, Any],
         recorded: Recorded,
-    ) -> Result:
+    ) -> SuiteResult:
         """Mean, slowest part, knees, slow-downs and recovery, of what was written so far."""
-        parts = _part_figures(plan, figures)
-        series = fill_series(plan, figures, recorded.samples)
+        parts = _part_results(plan, results)
+        series = fill_series(plan, results, recorded.samples)
         knees = find_knees(series, ends_whole=True)
         slow = find_slow_downs(series, recorded.temperatures, ends_whole=True)
         folding = find_folding(series, knees, slow)
-        recovery = _recovery(plan, figures, knees)
+        recovery = _recovery(plan, results, knees)
         overall = _overall(parts, len(_writes(plan, FILL)), knees, slow)
         document = {
             "headline": _headline(overall),
@@ -115,7 +117,7 @@ class Sustained:
             "charts": list(charts(series, knees, slow, recorded.temperatures)),
         }
         events = [(slow.state, slow.text)] if slow.state in ("slowdown", "throttling") else []
-        return Result(figures=overall, document=document, events=events)
+        return SuiteResult(results=overall, document=document, events=events)
 
 
 # Tests over the whole fill.
@@ -281,14 +283,14 @@ def _writes(plan: Plan, part: str) -> dict[int, Fio]:
     }
 
 
-def _part_figures(plan: Plan, figures: Sequence[Figure]) -> list[Figure]:
+def _part_results(plan: Plan, results: Sequence[Result]) -> list[Result]:
     """The result in MB/s of each part written so far."""
     keys = {(step.test, SPEED) for step in _writes(plan, FILL).values()}
-    return [item for item in figures if item.key in keys and item.pass_no is not None]
+    return [item for item in results if item.key in keys and item.pass_no is not None]
 
 
 def fill_series(
-    plan: Plan, figures: Sequence[Figure], samples: Sequence[SampleLike]
+    plan: Plan, results: Sequence[Result], samples: Sequence[SampleLike]
 ) -> list[Interval]:
     """The intervals of the fill from the samples, without the pauses between its parts.
 
@@ -297,7 +299,7 @@ def fill_series(
     """
     seconds = {
         item.test: (item.detail.get("totals") or {}).get("seconds")
-        for item in _part_figures(plan, figures)
+        for item in _part_results(plan, results)
     }
     groups = _by_part(plan, samples)
     intervals: list[Interval] = []
@@ -327,22 +329,22 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
     return groups
 
 
-def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleRecovery | None:
+def _recovery(plan: Plan, results: Sequence[Result], knees: CacheKnees) -> IdleRecovery | None:
     """How much came back; None when the plan has no bursts. The step before each one is its idle
     time."""
-    by_key = {item.key: item for item in figures if item.pass_no is not None}
+    by_key = {item.key: item for item in results if item.pass_no is not None}
     steps, bursts = _writes(plan, BURST), []
     for index, step in steps.items():
-        figure = by_key.get(ResultKey(step.test, SPEED))
-        if figure is None:
+        result = by_key.get(ResultKey(step.test, SPEED))
+        if result is None:
             continue
-        totals = figure.detail.get("totals") or {}
+        totals = result.detail.get("totals") or {}
         bursts.append(
             Burst(
                 plan.steps[index - 1].seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
-                None if figure.state == "valid" else str(figure.reason),
+                None if result.state == "valid" else str(result.reason),
             )
         )
     if not steps:
@@ -356,8 +358,8 @@ def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleR
 
 
 def _overall(
-    parts: Sequence[Figure], planned: int, knees: CacheKnees, slow: SlowDowns
-) -> list[Figure]:
+    parts: Sequence[Result], planned: int, knees: CacheKnees, slow: SlowDowns
+) -> list[Result]:
     """The results over the whole fill, or over those of its `planned` parts that were written."""
     if not parts:
         return []
@@ -389,7 +391,7 @@ def _overall(
     return over_all_passes(SUSTAINED, rows, state, reason, "write")
 
 
-def _headline(overall: Sequence[Figure]) -> list[dict[str, Any]]:
+def _headline(overall: Sequence[Result]) -> list[dict[str, Any]]:
     tests = (SUSTAINED, KNEE, BEFORE_KNEE, AFTER_KNEE)
     return [
         {"label": item.test, "value": item.value, "unit": item.unit, "reason": item.reason}
@@ -413,7 +415,7 @@ def _verdicts(
     return verdicts
 
 
-def _table(parts: Sequence[Figure]) -> dict[str, Any]:
+def _table(parts: Sequence[Result]) -> dict[str, Any]:
     rows, written_bytes = [], 0
     for item in parts:
         totals = item.detail.get("totals") or {}
@@ -429,7 +431,7 @@ def _table(parts: Sequence[Figure]) -> dict[str, Any]:
 
 
 def _text(
-    overall: Sequence[Figure],
+    overall: Sequence[Result],
     knees: CacheKnees,
     slow: SlowDowns,
     folding: Folding,

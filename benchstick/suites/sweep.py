@@ -13,7 +13,6 @@ from typing import Any
 
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, Value, choice, size, whole
 from benchstick.plan.quantity import (
     IOPS,
@@ -23,11 +22,12 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import PlanRequest, Result, over_all_passes
+from benchstick.suites.interface import PlanRequest, SuiteResult, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -103,28 +103,30 @@ class Sweep:
             states=(start.state, *wish.state_texts()),
         )
 
-    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
+    def result(
+        self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
+    ) -> SuiteResult:
         """A row for each direction and depth, and the lines of the chart."""
         rows = [
             row
             for step in plan.steps
             if isinstance(step, Fio) and step.job.runtime is not None and not step.recording.series
-            if (row := _row(step, figures, drive)) is not None
+            if (row := _row(step, results, drive)) is not None
         ]
-        overall = [item for row in rows for item in _overall(row, _state(plan, row, figures))]
+        overall = [item for row in rows for item in _overall(row, _state(plan, row, results))]
         soaks = [
-            BySecond.of(step, figures)
+            BySecond.of(step, results)
             for step in plan.steps
             if isinstance(step, Fio) and step.recording.series
         ]
         tables = [
             *([_table(rows)] if rows else []),
-            *block_device.fill_tables(figures),
+            *block_device.fill_tables(results),
             *(table for soak in soaks for table in soak.tables()),
         ]
         charts = list(_charts(rows, drive))
         for soak in soaks:
-            overall += soak.figures()
+            overall += soak.results()
             charts += _soak_charts(soak)
         document = {
             "headline": _headline(rows),
@@ -133,7 +135,7 @@ class Sweep:
             "charts": charts,
             "verdicts": [],
         }
-        return Result(figures=overall, document=document)
+        return SuiteResult(results=overall, document=document)
 
 
 @dataclass(frozen=True)
@@ -267,19 +269,19 @@ def _depth_steps(
         yield Idle(name=f"idle after {label}{direction}", seconds=0, temperature=True)
 
 
-def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+def _state(plan: Plan, row: Mapping[str, Any], results: Sequence[Result]) -> str:
     """The drive's state in which the row was measured."""
     start_state, *states = plan.states
     if row["part"] == FOB:
         states = [block_device.NOT_MADE]
     elif row["part"] == STEADY:
         states.remove(block_device.NOT_MADE)
-    return precondition.state_told(replace(plan, states=(start_state, *states)), figures)
+    return precondition.state_told(replace(plan, states=(start_state, *states)), results)
 
 
-def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict[str, Any] | None:
+def _row(step: Fio, results: Sequence[Result], drive: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was measured at one depth; None before it was."""
-    by_quantity = {item.quantity: item for item in figures if item.step == step.name}
+    by_quantity = {item.quantity: item for item in results if item.step == step.name}
     speed = by_quantity.get(SPEED)
     if speed is None:
         return None
@@ -298,7 +300,7 @@ def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict
     }
 
 
-def _overall(row: Mapping[str, Any], state: str) -> Iterator[Figure]:
+def _overall(row: Mapping[str, Any], state: str) -> Iterator[Result]:
     detail = {
         "queue": {
             "requested": row["depth"],

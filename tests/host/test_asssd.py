@@ -26,12 +26,12 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
     document = bench.json(*bench.practice("asssd", *QUICK, "--scale", "0.002"))
     assert (document["state"], document["exit_code"]) == ("done", 0)
     assert {item["state"] for item in document["results"]} == {"valid"}
-    figures = by_pass(document)
+    results = by_pass(document)
     planned = {s["name"]: s for s in document["plan"]["steps"]}
     for test, step in planned.items():
         if step["kind"] not in ("fio", "copy-within") or step.get("counted") is False:
             continue
-        detail = figures[test, 1]["detail"]
+        detail = results[test, 1]["detail"]
         counters, totals = detail["counters"], detail["totals"]
         files = detail.get("files") or step["files"]
         for side in ("read_bytes", "write_bytes"):
@@ -49,10 +49,10 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
     many = command_of(bench, document, "4K-64Thrd write")
     assert {"--numjobs=64", "--iodepth=1", f"--size={MIB}"} <= set(many)
     assert any(word.endswith("benchstick.test.$jobnum") for word in many)
-    speeds = {name: figures[name, 1]["value"] * 1e6 / MIB for name in planned
-              if (name, 1) in figures}  # fmt: skip
+    speeds = {name: results[name, 1]["value"] * 1e6 / MIB for name in planned
+              if (name, 1) in results}  # fmt: skip
     read = 0.1 * speeds["Seq read"] + speeds["4K read"] + speeds["4K-64Thrd read"]
-    assert figures["Score read", None]["value"] == round(read)
+    assert results["Score read", None]["value"] == round(read)
     assert len(document["result"]["charts"][0]["series"][0]["points"]) == 11
     compared = [s["detail"]["compared"] for s in document["steps"] if s["kind"] == "verify"]
     assert compared == ["equal"] * 3
@@ -61,11 +61,11 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
 
 def test_the_access_time_reads_the_raw_drive_also_with_files(bench: Bench) -> None:
     document = bench.json(*bench.practice("asssd", *QUICK, "--param", "parts=benchmark"))
-    figure = by_pass(document)["Acc.time read", 1]
-    assert (figure["target"], figure["state"]) == ("block", "valid")
+    result = by_pass(document)["Acc.time read", 1]
+    assert (result["target"], result["state"]) == ("block", "valid")
     assert by_pass(document)["Acc.time read latency", None]["target"] == "block"
     assert by_pass(document)["Acc.time write", 1]["target"] == "file on ext4"
-    counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
+    counters, totals = result["detail"]["counters"], result["detail"]["totals"]
     assert abs(counters["read_bytes"] - totals["read_bytes"]) <= 0.005 * totals["read_bytes"]
     assert counters["reads"] == pytest.approx(totals["ios"], rel=0.005)
     # The filesystem on the drive was at rest: its journal does not commit during the test.
@@ -80,18 +80,18 @@ def test_the_access_time_reads_the_raw_drive_also_with_files(bench: Bench) -> No
 def test_the_raw_drive_gets_the_test_area_only_and_no_copies(own_bench: Bench) -> None:
     document = own_bench.json(*own_bench.practice("asssd", *QUICK, "--target", "block"))
     assert document["exit_code"] == 0
-    figures = by_pass(document)
+    results = by_pass(document)
     for step in document["plan"]["steps"]:
         if step["kind"] != "fio" or not step["counted"]:
             continue
-        figure = figures[step["test"], 1]
-        assert (figure["state"], figure["target"]) == ("valid", "block"), figure["reason"]
-        counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
+        result = results[step["test"], 1]
+        assert (result["state"], result["target"]) == ("valid", "block"), result["reason"]
+        counters, totals = result["detail"]["counters"], result["detail"]["totals"]
         for side in ("read_bytes", "write_bytes"):
             assert abs(counters[side] - totals[side]) <= 0.005 * totals[side]
     for name in ("ISO copy", "Program copy", "Game copy"):
-        assert figures[name, 1]["state"] == "skipped"
-        assert "filesystem" in figures[name, 1]["reason"]
+        assert results[name, 1]["state"] == "skipped"
+        assert "filesystem" in results[name, 1]["reason"]
     # 64 areas of 1 MiB: all of it in the first 64 MiB.
     image = own_bench.home / "practice" / "practice.img"
     assert 63 * MIB <= image.stat().st_blocks * 512 <= 65 * MIB

@@ -21,21 +21,21 @@ def test_each_size_moves_the_length_once_and_nothing_else(own_bench: Bench) -> N
                             "--param", "length=1MiB", "--param", "data=random")
     )  # fmt: skip
     assert (document["state"], document["exit_code"]) == ("done", 0)
-    figures = {(item["name"], item["pass"]): item for item in document["results"]}
+    results = {(item["name"], item["pass"]): item for item in document["results"]}
     planned = [s for s in document["plan"]["steps"] if s["kind"] == "fio" and s["counted"]]
     assert [(s["block"], s["rw"]) for s in planned] == [
         (size, way) for size in (512, 4096, 48 << 10, MIB) for way in ("write", "read")
     ]
     for step in planned:
-        figure = figures[step["test"], 1]
-        assert figure["state"] == "valid", figure["reason"]
-        counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
+        result = results[step["test"], 1]
+        assert result["state"] == "valid", result["reason"]
+        counters, totals = result["detail"]["counters"], result["detail"]["totals"]
         for side, expected in (("read", step["bytes_read"]), ("write", step["bytes_written"])):
             assert totals[f"{side}_bytes"] == expected
             assert abs(counters[f"{side}_bytes"] - expected) <= 0.005 * expected
         assert totals["ios"] == (step["bytes_read"] + step["bytes_written"]) // step["block"]
-        assert figures[step["test"], None]["value"] == pytest.approx(figure["value"])
-        assert figures[f"{step['test']} latency p99.9", 1]["value"] > 0
+        assert results[step["test"], None]["value"] == pytest.approx(result["value"])
+        assert results[f"{step['test']} latency p99.9", 1]["value"] > 0
     # 21 I/Os of 48 KiB are a little less than the length.
     assert next(s["bytes_written"] for s in planned if s["block"] == 48 << 10) == 21 * (48 << 10)
     speed = document["result"]["charts"][0]["series"]

@@ -226,9 +226,9 @@ def test_fio_too_old_for_a_step_skips_it_with_the_reason(own_bench: Bench) -> No
                          "--json")  # fmt: skip
     assert result.returncode == 5, result.stderr
     document = json.loads(result.stdout)
-    figures = [item for item in document["results"] if item["pass"] == 1]
-    assert {item["state"] for item in figures} == {"skipped"}
-    assert "no option log_window_value; 3.38 or later is needed" in figures[0]["reason"]
+    results = [item for item in document["results"] if item["pass"] == 1]
+    assert {item["state"] for item in results} == {"skipped"}
+    assert "no option log_window_value; 3.38 or later is needed" in results[0]["reason"]
     assert all(
         step["state"] == "skipped" for step in document["steps"] if step["name"].endswith("pass 1")
     )

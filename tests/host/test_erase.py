@@ -54,10 +54,10 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert conditions["purge"]["rung"] == "discard"
     assert conditions["purge"]["requested_rung"] == "auto"
     assert "all 200 marks were erased: 200 read as zeros" in conditions["purge"]["read_back"]
-    figures = {item["name"]: item for item in document["results"]}
-    assert figures["marks gone"]["value"] == 100
+    results = {item["name"]: item for item in document["results"]}
+    assert results["marks gone"]["value"] == 100
     capacity = document["drive"]["identity"]["capacity"]
-    discarded = figures["purge time"]["detail"]["counters"]["discard_bytes"]
+    discarded = results["purge time"]["detail"]["counters"]["discard_bytes"]
     assert discarded == capacity
     assert document["result"]["verdict"] == "pass"
     number = str(document["number"])
@@ -136,15 +136,15 @@ def test_an_overwrite_killed_in_the_middle_is_reported_and_resumed(small_bench: 
     document = erase(bench, "--param", "rung=resume")
     assert document["state"] == "done"
     assert [step["kind"] for step in document["steps"]] == ["purge", "read-back"]
-    figures = {item["name"]: item for item in document["results"]}
+    results = {item["name"]: item for item in document["results"]}
     capacity = document["drive"]["identity"]["capacity"]
-    counters = figures["purge time"]["detail"]["counters"]
+    counters = results["purge time"]["detail"]["counters"]
     # What was written before was not written again, and all of it was read.
     assert counters["write_bytes"] == capacity - done_before
     assert counters["read_bytes"] >= capacity
     if done_before > 513 * MIB:
         assert read(node(bench), 512 * MIB, MIB) == before
-    assert figures["marks gone"]["value"] == 100
+    assert results["marks gone"]["value"] == 100
     first = bench.json("show", "1")
     assert first["state"] == "interrupted"
     assert any("was interrupted" in event["text"] for event in first["events"])

@@ -119,7 +119,7 @@ def third_totals() -> Any:
 def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     rows = rows_of(CDM)
     page, csv_rows = rows[:-1], [*rows[:-3], rows[-1]]
-    to_document = "plan.figure.Figure.to_json"
+    to_document = "plan.result.Result.to_json"
     functions = {*(row.function for row in rows), to_document}
     argv = [*own.practice("cdm", *QUICK_CDM, "--param", "profile=demo", "--target", "block")]
     hold = {"drives.guard._lock_file", *LOCKED, "drives.guard._check_medium"}
@@ -128,15 +128,15 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
         app = create_app(own.home)
         answer = app.test_client().get("/runs/1")
         with contextlib.closing(database.open_reader(own.home)) as db:
-            document, figures = run_reader.run_json(db, 1), run_reader.figures_of(db, 1)
-            text = export.figures_csv(document, figures)
+            document, results = run_reader.run_json(db, 1), run_reader.results_of(db, 1)
+            text = export.results_csv(document, results)
     value = follower.value
     assert value is not None
     # The texts at the ends.
     assert answer.status_code == 200
     assert f'<div class="v">{formatting.speed(value)}<small>' in answer.text
     assert f",{value!r}," in text
-    (cell,) = [item for item in figures if item.pass_no is None and item.value == value]
+    (cell,) = [item for item in results if item.pass_no is None and item.value == value]
     assert (cell.test, cell.direction) == ("SEQ1M Q8T1 read", "read")
     check_forms(page, follower.calls)
     check_forms(csv_rows, follower.calls)
@@ -145,11 +145,11 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     # No other form is on the way, and the run reads no result back before it is complete.
     assert set(follower.returned) == all_forms(CDM)
     order = [call.function for call in follower.calls]
-    stored, read = "store.run_writer.RunRecord.figures", "store.run_reader.figures_of"
+    stored, read = "store.run_writer.RunRecord.results", "store.run_reader.results_of"
     assert order.index(stored) < order.index(read)
     # Documents are written of results, and never read by the run.
     assert order.index(read) < order.index(to_document)
-    assert "plan.figure.figure_of" not in follower.counts
+    assert "plan.result.result_from_json" not in follower.counts
 
     hops = [row[1].strip("`") for row in table(DRIVE)]
     stack = next(stack for command, stack in follower.stacks if "--rw=write" in command)
@@ -219,11 +219,11 @@ def test_a_limit_takes_the_listed_path(
 
 
 def test_a_changed_form_or_a_missing_call_is_detected() -> None:
-    rows = [Row("a.read", "text", "Totals.mbps"), Row("a.store", "Totals.mbps", "Figure.value")]
-    good = [Call("a.read", [], ["Totals.mbps"]), Call("a.store", ["Totals.mbps"], ["Figure.value"])]
+    rows = [Row("a.read", "text", "Totals.mbps"), Row("a.store", "Totals.mbps", "Result.value")]
+    good = [Call("a.read", [], ["Totals.mbps"]), Call("a.store", ["Totals.mbps"], ["Result.value"])]
     check_forms(rows, good)
     assert conversions(rows) == 2
-    for bad in (good[:1], good[::-1], [good[0], Call("a.store", ["dict.mbps"], ["Figure.value"])]):
+    for bad in (good[:1], good[::-1], [good[0], Call("a.store", ["dict.mbps"], ["Result.value"])]):
         with pytest.raises(AssertionError, match="not so in the run"):
             check_forms(rows, bad)
     with pytest.raises(AssertionError, match="does not continue"):

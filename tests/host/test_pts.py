@@ -82,9 +82,9 @@ def test_saturation_ends_when_enough_is_written(own_bench: Bench) -> None:
     assert len(rounds) == 4
     # All four, unless the practice drive's capacity was written before.
     assert len(round_bytes) == 4 or sum(round_bytes) >= 0.995 * capacity
-    figures = {item["name"]: item["value"] for item in document["results"]
+    results = {item["name"]: item["value"] for item in document["results"]
                if item["pass"] is None}  # fmt: skip
-    reported_gb = figures["reduced RND4K 0:100 Q4T2 written"]
+    reported_gb = results["reduced RND4K 0:100 Q4T2 written"]
     assert abs(reported_gb * 1e9 - sum(round_bytes)) <= 0.005 * sum(round_bytes)
     assert not [step for step in rounds if step["name"].startswith("fill")]
 
@@ -149,8 +149,8 @@ def test_each_block_size_of_the_throughput_has_a_purge_of_its_own(own_bench: Ben
     # The second one in the middle of the run, with the drive held for it already.
     assert kinds.count("purge") == 2
     assert {step["state"] for step in document["steps"] if step["kind"] != "fio"} == {"done"}
-    mark_figures = [item for item in document["results"] if item["name"] == "marks gone"]
-    assert [item["value"] for item in mark_figures] == [100.0, 100.0]
+    mark_results = [item for item in document["results"] if item["name"] == "marks gone"]
+    assert [item["value"] for item in mark_results] == [100.0, 100.0]
     assert document["conditions"]["state"] == document["plan"]["state"]
     assert set(document["result"]["steady"]) == {"SEQ128K", "SEQ1M"}
     assert document["result"]["method"] == "PTS-like, changed"

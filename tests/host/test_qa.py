@@ -73,7 +73,7 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     names = {item["name"] for item in bench.json("show", str(run["number"]))["results"]}
     entry = read(Path(recipe).read_bytes(), recipe).entries[0]
     # What a recipe is checked by is what the suite gives.
-    assert names == set(plan_check.figures(entry, Match()) or ())
+    assert names == set(plan_check.results(entry, Match()) or ())
     assert bench.json("show", str(run["number"]))["uuid"] == run["uuid"]
     (row,) = csv.DictReader(files["csv"].read_text(encoding="utf-8").splitlines())
     assert (row["verdict"], row["asset"], row["exit_code"]) == ("pass", "A-17", "0")

@@ -41,9 +41,9 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
         assert counted["write_bytes"] == planned(document, name)["bytes_written"]
         assert counted["read_bytes"] == 0
     test = "RND4K Q32T1 write"
-    counted, figures = moved(document, test), by_name(document, 1)
-    assert figures[test]["state"] == "valid", figures[test]["reason"]
-    totals = figures[test]["detail"]["totals"]
+    counted, results = moved(document, test), by_name(document, 1)
+    assert results[test]["state"] == "valid", results[test]["reason"]
+    totals = results[test]["detail"]["totals"]
     assert abs(counted["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
     assert counted["read_bytes"] == 0
     # The span alone was written: a sparse file holds no more than that.
@@ -60,18 +60,18 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     # The fillings themselves were of another state.
     purged = "purged by discard of all blocks; "
     fill = "fill SEQ128K Q32T1 write IOPS"
-    assert figures[fill]["detail"]["drive_state"] == f"{purged}not preconditioned"
+    assert results[fill]["detail"]["drive_state"] == f"{purged}not preconditioned"
     again = by_name(document, 2)[fill]["detail"]["drive_state"]
     assert again.startswith(f"{purged}filled 1 times")
-    assert "drive_state" not in figures[f"{test} IOPS"]["detail"]
-    assert figures["marks gone"]["value"] == 100.0
-    seconds = figures[f"{test} IOPS by second"]["detail"]
+    assert "drive_state" not in results[f"{test} IOPS"]["detail"]
+    assert results["marks gone"]["value"] == 100.0
+    seconds = results[f"{test} IOPS by second"]["detail"]
     assert seconds["source"] == "fio" or seconds["source_reason"]
     series = seconds["series"]["mean"]
     assert 4 <= len(series) <= 6
     # The mean of the seconds and the total agree, but for the second left out at each end.
     assert 0.5 < sum(series) / len(series) / (totals["ios"] / totals["seconds"]) < 2
-    latency = figures[f"{test} latency by second"]
+    latency = results[f"{test} latency by second"]
     assert latency["state"] == "valid", latency["reason"]
     assert len(latency["detail"]["max"]["mean"]) == 6
     most = max(latency["detail"]["max"]["mean"])
@@ -90,11 +90,11 @@ def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench
     # Debian's own.
     own_bench.use_tools(SYSTEM_TOOLS)
     document = own_bench.json(*own_bench.practice(*CONSISTENCY, "--param", "fills=0"))
-    figures = by_name(document, 1)
-    iops = figures["RND4K Q32T1 write IOPS by second"]
+    results = by_name(document, 1)
+    iops = results["RND4K Q32T1 write IOPS by second"]
     assert (iops["state"], iops["detail"]["source"]) == ("valid", "counters")
     assert "no option log_window_value; 3.38 or later is needed" in iops["detail"]["source_reason"]
-    latency = figures["RND4K Q32T1 write latency by second"]
+    latency = results["RND4K Q32T1 write latency by second"]
     assert (latency["state"], latency["reason"]) == ("skipped", iops["detail"]["source_reason"])
     exported = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout

@@ -71,14 +71,14 @@ def test_a_quick_das_keeps_counts_scale_and_seconds(bench: Bench) -> None:
     document = bench.json(*bench.practice("das", *QUICK_DAS))
     (used,) = document["plan"]["sets"]
     assert (used["files"], used["scale"], used["source"]) == (8, 0.001, "ram")
-    figures = {(item["name"], item["pass"]): item for item in document["results"]}
-    write = figures["Home write", 1]
+    results = {(item["name"], item["pass"]): item for item in document["results"]}
+    write = results["Home write", 1]
     assert write["state"] == "valid", write["reason"]
     assert write["detail"]["bytes"] == used["bytes"]
     assert write["detail"]["files"] == 8
-    seconds = figures["Home write time", 1]["value"]
+    seconds = results["Home write time", 1]["value"]
     assert write["value"] * seconds * 1e6 == pytest.approx(used["bytes"])
-    assert figures["Home read", 1]["state"] == "valid"
+    assert results["Home read", 1]["state"] == "valid"
     assert_nothing_left(bench)
 
 

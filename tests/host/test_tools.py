@@ -35,9 +35,9 @@ def test_drives_are_probed_whatever_path_the_caller_has(hostile_bench: Bench) ->
 def test_a_run_is_done_whatever_path_the_caller_has(hostile_bench: Bench) -> None:
     document = hostile_bench.json(*hostile_bench.practice("cdm", *QUICK_CDM))
     assert document["state"] == "done"
-    figures = [figure for figure in document["results"] if figure["pass"] is None]
-    assert figures
-    assert {figure["state"] for figure in figures} == {"valid"}
+    results = [result for result in document["results"] if result["pass"] is None]
+    assert results
+    assert {result["state"] for result in results} == {"valid"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Follows a value through the calls of the bench: which functions get it, in which form.
 
-A form is the type and the key of what holds the value, as `Figure.value` or `dict.mbps`. As a
+A form is the type and the key of what holds the value, as `Result.value` or `dict.mbps`. As a
 program it is the process of a recipe's drive (`qa.drive_session`), followed too.
 """
 

@@ -43,7 +43,7 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
 def test_quick_cdm(booted: Machine, serial: str) -> None:
     run = booted.wait_run(cdm_on(booted, serial), 900)
     assert run["state"] == "done", run
-    assert any(figure["state"] == "valid" for figure in run["results"])
+    assert any(result["state"] == "valid" for result in run["results"])
 
 
 def test_scaled_das(booted: Machine) -> None:
@@ -54,7 +54,7 @@ def test_scaled_das(booted: Machine) -> None:
     run = booted.wait_run(number, 900)
     assert run["state"] == "done", run
     assert run["conditions"]["target"] == "file on exfat"
-    assert {figure["state"] for figure in run["results"]} == {"valid"}, run["results"]
+    assert {result["state"] for result in run["results"]} == {"valid"}, run["results"]
 
 
 def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     pc.wait_ready()
     number = cdm_on(pc, "BSUAS0001", passes="2", time="3")
     href = f"/api/v1/runs/{number}"
-    before = until(lambda: pc.get(href)["results"], "a first figure")
+    before = until(lambda: pc.get(href)["results"], "a first result")
     qmp = pc.qmp()
     qmp.execute("device_del", id="stick")
     qmp.close()
@@ -112,8 +112,8 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     run = pc.wait_run(number, 900)
     assert run["state"] == "done", run
     assert run["results"][: len(before)] == before
-    assert {figure["state"] for figure in run["results"]} == {"valid"}, run["results"]
-    assert {figure["pass"] for figure in run["results"]} == {1, 2, None}
+    assert {result["state"] for result in run["results"]} == {"valid"}, run["results"]
+    assert {result["pass"] for result in run["results"]} == {1, 2, None}
     assert {step["state"] for step in run["steps"]} == {"done"}
     last = next(s for s in reversed(run["steps"]) if s["kind"] == "fio")
     assert "fio.json" in pc.shell(f"ls /var/lib/benchstick/{last['artifacts']}")

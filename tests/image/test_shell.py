@@ -120,9 +120,9 @@ def test_drives(line: Line) -> None:
 
 def test_run_das_and_export(line: Line) -> None:
     out = run_command(line, f"benchstick run das {ON_DRIVE} {QUICK_DAS}", 600)
-    figures = {way: re.search(rf"(?m)^Home +{way} +{NUMBER} ", out) for way in ("write", "read")}
+    results = {way: re.search(rf"(?m)^Home +{way} +{NUMBER} ", out) for way in ("write", "read")}
     rows = exported(line, newest_run(line, "das"), "/tmp/typed-das.csv")
-    for way, match in figures.items():
+    for way, match in results.items():
         assert match is not None, out
         (row,) = [row for row in rows if row["name"] == f"Home {way}" and not row["pass"]]
         assert (row["state"], row["unit"]) == ("valid", "MB/s")

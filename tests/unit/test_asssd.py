@@ -173,7 +173,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     assert fio_tests(plan)["Acc.time write"].job.block == 512
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
     result = result_of(registry.find("asssd"), plan, fake_run(), emulated)
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert "read-modify-write" in over_all["Acc.time write latency"]["reason"]
     assert over_all["Acc.time read latency"]["reason"] is None
     huge = registry.make_plan("asssd", drive_json(logical_sector=16384), BENCHMARK)
@@ -237,7 +237,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
         assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
+def pass_result(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
     return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
         "target": "file on exfat", "state": "valid", "reason": None,
@@ -247,11 +247,11 @@ def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[st
 
 def measured(label: str, mbps: float, us: float = 100.0, **changes: Any) -> list[Any]:
     return [
-        figure(label, mbps, "MB/s", **changes),
-        figure(f"{label} IOPS", mbps * 1e6 / 4096, "IOPS", **changes),
-        figure(f"{label} latency", us, "us", **changes),
-        figure(f"{label} latency max", 10 * us, "us", **changes),
-        *(figure(f"{label} latency p{p}", 2 * us, "us", **changes)
+        pass_result(label, mbps, "MB/s", **changes),
+        pass_result(f"{label} IOPS", mbps * 1e6 / 4096, "IOPS", **changes),
+        pass_result(f"{label} latency", us, "us", **changes),
+        pass_result(f"{label} latency max", 10 * us, "us", **changes),
+        *(pass_result(f"{label} latency p{p}", 2 * us, "us", **changes)
           for p in ("50", "99", "99.9", "99.99", "99.999")),
     ]  # fmt: skip
 
@@ -265,19 +265,19 @@ EVO = {
 
 def fake_run(**invalid: str) -> list[Any]:
     """The results of a run on the 960 EVO. `invalid` has names of tests, with _ for a blank."""
-    figures: list[Any] = []
+    results: list[Any] = []
     for label, speed in EVO.items():
         reason = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))
         state: dict[str, Any] = {"state": "invalid", "reason": reason} if reason else {}
-        figures += measured(label, speed * MIB / 1e6, **state)
-    figures += measured("Acc.time read", 90.0, 45.0, target="block")
-    return figures + measured("Acc.time write", 20.0, 25.5)
+        results += measured(label, speed * MIB / 1e6, **state)
+    results += measured("Acc.time read", 90.0, 45.0, target="block")
+    return results + measured("Acc.time write", 20.0, 25.5)
 
 
 def test_the_window_and_its_scores(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK)
     result = result_of(registry.find("asssd"), plan, fake_run(), drive_json())
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     # MB/s of 10^6 bytes are kept, AS SSD's MB/s (2^20) are scored.
     assert over_all["Seq read"]["value"] == pytest.approx(1353.82 * MIB / 1e6)
     assert [over_all[f"Score {name}"]["value"] for name in ("read", "write", "total")] == [
@@ -308,7 +308,7 @@ def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
     result = result_of(
         registry.find("asssd"), plan, fake_run(R4K_write="buffered: 9 %"), drive_json()
     )
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert over_all["Score read"]["value"] == 845
     for name in ("Score write", "Score total"):
         assert over_all[name]["value"] is None
@@ -321,34 +321,36 @@ def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {})
     empty = result_of(registry.find("asssd"), plan, [], drive_json())
-    assert (empty.figures, empty.document["headline"], empty.document["scores"]) == ([], [], {})
+    assert (empty.results, empty.document["headline"], empty.document["scores"]) == ([], [], {})
     part = [item for item in fake_run() if item["name"].startswith(("Seq", "4K w"))]
     result = result_of(registry.find("asssd"), plan, part, drive_json())
-    assert not any(item["name"].startswith("Score") for item in result.figures)
+    assert not any(item["name"].startswith("Score") for item in result.results)
     assert result.document["headline"][0]["label"] == "Seq read"
     assert [row[0] for row in result.document["tables"][0]["rows"]] == ["Seq", "4K"]
 
 
 def test_the_curve_and_the_copies(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {"parts": "compression,copy"})
-    figures = []
+    results = []
     for share in range(0, 101, 10):
-        figures += measured(f"Compression {share} % write", 200.0 + share)
-        figures += measured(f"Compression {share} % read", 500.0)
+        results += measured(f"Compression {share} % write", 200.0 + share)
+        results += measured(f"Compression {share} % read", 500.0)
     detail = {"files": 2, "bytes": 10**9, "scale": 1.0}
-    figures += [
-        figure("ISO copy", 250.0, "MB/s", detail=detail),
-        figure("ISO copy time", 4.0, "s", detail=detail),
-        figure("Game copy", 99.0, "MB/s", state="invalid", reason="data differ", detail=detail),
+    results += [
+        pass_result("ISO copy", 250.0, "MB/s", detail=detail),
+        pass_result("ISO copy time", 4.0, "s", detail=detail),
+        pass_result(
+            "Game copy", 99.0, "MB/s", state="invalid", reason="data differ", detail=detail
+        ),
     ]
-    result = result_of(registry.find("asssd"), plan, figures, drive_json())
+    result = result_of(registry.find("asssd"), plan, results, drive_json())
     (chart,) = result.document["charts"]
     assert chart["x"] == {"label": "compressible", "unit": "%", "scale": "linear"}
     series = {line["name"]: line["points"] for line in chart["series"]}
     assert series["write"][0] == [0, 2e8]
     assert series["write"][-1] == [100, 3e8]
     assert len(series["read"]) == 11
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert (over_all["ISO copy"]["value"], over_all["ISO copy time"]["value"]) == (250.0, 4.0)
     assert (over_all["Game copy"]["value"], over_all["Game copy"]["state"]) == (None, "invalid")
     copies = result.document["tables"][0]

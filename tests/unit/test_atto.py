@@ -125,9 +125,9 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
     assert "read-modify-write" in rows["512 B"]["write"]["reason"]
     assert rows["512 B"]["read"]["reason"] is None
     assert rows["4 KiB"]["write"]["reason"] is None
-    figures = {item["name"]: item for item in result.figures}
-    assert figures["512 B write"]["state"] == "valid"
-    assert "physical blocks of 4 KiB" in figures["512 B write"]["reason"]
+    results = {item["name"]: item for item in result.results}
+    assert results["512 B write"]["state"] == "valid"
+    assert "physical blocks of 4 KiB" in results["512 B write"]["reason"]
     (size_row,) = [row for row in result.document["tables"][0]["rows"] if row[0] == "512 B"]
     assert size_row[-1].startswith("valid: write read-modify-write")
 
@@ -190,7 +190,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
+def pass_result(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
     return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
         "target": "file on exfat", "state": "valid", "reason": None,
@@ -200,19 +200,19 @@ def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[st
 
 def fake_run(names: list[str], factor: float = 100.0) -> list[Any]:
     """100 MB/s for the first size, 200 for the second, ...; reads twice as fast."""
-    figures = []
+    results = []
     for at, name in enumerate(names, 1):
         for way, times in (("write", 1), ("read", 2)):
             label = f"{name} {way}"
-            figures += [
-                figure(label, factor * at * times, "MB/s"),
-                figure(f"{label} IOPS", 1000.0 * at * times, "IOPS"),
-                figure(f"{label} latency", 50.0, "us"),
-                figure(f"{label} latency max", 900.0, "us"),
-                *(figure(f"{label} latency p{p}", 60.0, "us")
+            results += [
+                pass_result(label, factor * at * times, "MB/s"),
+                pass_result(f"{label} IOPS", 1000.0 * at * times, "IOPS"),
+                pass_result(f"{label} latency", 50.0, "us"),
+                pass_result(f"{label} latency max", 900.0, "us"),
+                *(pass_result(f"{label} latency p{p}", 60.0, "us")
                   for p in ("50", "99", "99.9", "99.99", "99.999")),
             ]  # fmt: skip
-    return figures
+    return results
 
 
 def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
@@ -235,7 +235,7 @@ def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
         ("write, best (2 KiB)", 300.0), ("read, best (2 KiB)", 600.0),
     ]  # fmt: skip
     assert result.document["text"].splitlines()[0].startswith("I/O size  write MB/s")
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert len(over_all) == 3 * 2 * 3
     assert over_all["1 KiB read"]["value"] == 400.0
     assert over_all["1 KiB read latency"]["value"] == 50.0
@@ -245,23 +245,23 @@ def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
 def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
     drive = drive_json(logical_sector=4096)
     plan = registry.make_plan("atto", drive, {"from": "2KiB", "to": "8KiB"})
-    figures = fake_run(["4 KiB", "8 KiB"])
-    figures += [
-        figure(f"2 KiB {way}", None, "MB/s", state="skipped", reason="no", detail={})
+    results = fake_run(["4 KiB", "8 KiB"])
+    results += [
+        pass_result(f"2 KiB {way}", None, "MB/s", state="skipped", reason="no", detail={})
         for way in ("write", "read")
     ]
-    figures[0].update(state="invalid", reason="buffered: 90 %")
-    for item in figures:
+    results[0].update(state="invalid", reason="buffered: 90 %")
+    for item in results:
         if item["name"] == "8 KiB read":
             item["detail"] = {"totals": {"seconds": 0.025}}
-    result = result_of(registry.find("atto"), plan, figures, drive)
+    result = result_of(registry.find("atto"), plan, results, drive)
     states = {row[0]: row[-1] for row in result.document["tables"][0]["rows"]}
     assert states == {
         "2 KiB": "skipped: no",
         "4 KiB": "write invalid: buffered: 90 %; read valid",
         "8 KiB": "valid: read took 25 ms, ±1 ms",
     }
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert (over_all["4 KiB write"]["value"], over_all["4 KiB write"]["state"]) == (None, "invalid")
     assert over_all["2 KiB read"]["state"] == "skipped"
     write = result.document["charts"][0]["series"][0]
@@ -272,7 +272,7 @@ def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
     result = result_of(registry.find("atto"), plan, [], drive_json())
-    assert (result.figures, result.document["headline"]) == ([], [])
+    assert (result.results, result.document["headline"]) == ([], [])
     part = result_of(registry.find("atto"), plan, fake_run(["512 B"])[:1], drive_json())
     assert [row[0] for row in part.document["tables"][0]["rows"]] == ["512 B"]
     assert part.document["sizes"][0]["read"] is None

@@ -122,7 +122,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -> list[Any]:
+def results(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -> list[Any]:
     entries = []
     for name, values in speeds.items():
         for number, value in enumerate(values, 1):
@@ -144,12 +144,12 @@ def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -
 
 def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    entries = figures(
+    entries = results(
         {"SEQ1M Q8T1 read": [560.0, 561.763, 559.0]},
         {"SEQ1M Q8T1 read": [14900.0, 14990.0, 14881.26]},
     )
     result = result_of(registry.find("cdm"), plan, entries, drive_json())
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 561.763
     assert over_all["SEQ1M Q8T1 read"]["detail"]["passes"] == [560.0, 561.763, 559.0]
     assert over_all["SEQ1M Q8T1 read"]["detail"]["mean"] == pytest.approx(560.2543, abs=1e-3)
@@ -161,14 +161,14 @@ def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -
 
 def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    entries = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
+    entries = results({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
     entries[0].update(state="invalid", reason="buffered: 90 %")
     result = result_of(registry.find("cdm"), plan, entries, drive_json())
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 500.0
     entries[2].update(state="invalid", reason="buffered: 80 %")
     result = result_of(registry.find("cdm"), plan, entries, drive_json())
-    over_all = {item["name"]: item for item in result.figures}
+    over_all = {item["name"]: item for item in result.results}
     assert over_all["SEQ1M Q8T1 read"]["value"] is None
     assert over_all["SEQ1M Q8T1 read"]["state"] == "invalid"
     assert "invalid: buffered" in result.document["text"]
@@ -176,7 +176,7 @@ def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
 
 def test_queueing_that_contradicts_sysfs_is_an_event(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    entries = figures({"RND4K Q32T1 read": [30.0], "RND4K Q1T1 read": [29.0]}, {})
+    entries = results({"RND4K Q32T1 read": [30.0], "RND4K Q1T1 read": [29.0]}, {})
     result = result_of(registry.find("cdm"), plan, entries, drive_json(queue_depth=30))
     assert result.document["verdicts"][0]["state"] == "ineffective"
     assert [kind for kind, _ in result.events] == ["contradiction"]
@@ -187,5 +187,5 @@ def test_queueing_that_contradicts_sysfs_is_an_event(drive_json: Make) -> None:
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     result = result_of(registry.find("cdm"), plan, [], drive_json())
-    assert result.figures == []
+    assert result.results == []
     assert result.document["verdicts"][0]["state"] == "unknown"

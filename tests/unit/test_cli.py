@@ -13,7 +13,7 @@ from benchstick import cli
 from benchstick.cli.runs import print_run
 from benchstick.plan.tabular_output import safe_cell
 from benchstick.store import database
-from benchstick.store.export import figures_csv
+from benchstick.store.export import results_csv
 from benchstick.store.legacy_names import fields_of_name
 from tests.results import results_from
 
@@ -112,7 +112,7 @@ def test_an_internal_error_is_70_with_a_report_and_no_traceback(
 
 def made_run(state: str | None) -> dict[str, Any]:
     """A run's document: a result with a drive state of its own, and one without."""
-    figure = {
+    result = {
         **fields_of_name("fob RND4K Q1T1 read", "MB/s"),
         "step": "s", "name": "fob RND4K Q1T1 read", "value": 1.0, "unit": "MB/s", "pass": None,
         "target": "block", "state": "valid", "reason": None, "detail": {"drive_state": "its own"},
@@ -121,20 +121,20 @@ def made_run(state: str | None) -> dict[str, Any]:
         "number": 7, "suite": "sweep", "state": "done", "practice": False, "reason": None,
         "drive": {"code": "S1", "identity": {"model": "M"}}, "result": None, "events": [],
         "conditions": {"target": "block"} | ({"state": state} if state else {}),
-        "results": [figure, {**figure, "detail": {}, "pass": 1}], "temperatures": [],
+        "results": [result, {**result, "detail": {}, "pass": 1}], "temperatures": [],
         "plan": {"notes": []},
     }  # fmt: skip
 
 
 def test_every_result_is_exported_with_the_drives_state() -> None:
     run = made_run("purged by NVMe Format, user data erase")
-    rows = list(csv.DictReader(figures_csv(run, results_from(run["results"])).splitlines()))
+    rows = list(csv.DictReader(results_csv(run, results_from(run["results"])).splitlines()))
     assert [row["drive_state"] for row in rows] == [
         "its own", "purged by NVMe Format, user data erase",
     ]  # fmt: skip
     rows = list(
         csv.DictReader(
-            figures_csv(made_run(None), results_from(made_run(None)["results"])).splitlines()
+            results_csv(made_run(None), results_from(made_run(None)["results"])).splitlines()
         )
     )
     assert [row["drive_state"] for row in rows] == ["its own", ""]

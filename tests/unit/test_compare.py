@@ -17,7 +17,7 @@ from tests.results import document as document_of
 Json = dict[str, Any]
 
 
-def figure(
+def result(
     name: str, value: float | None, unit: str = "MB/s", pass_no: int | None = None, **more: Any
 ) -> Json:
     return document_of(
@@ -26,7 +26,7 @@ def figure(
     )  # fmt: skip
 
 
-def run(number: int, *figures: Json, model: str = "", **more: Any) -> Json:
+def run(number: int, *results: Json, model: str = "", **more: Any) -> Json:
     """A run's document as the store gives it; `host`, `params`, `facts` replace parts of it."""
     host = {"kernel": "6.1", "fio": "fio-3.39", "benchstick": "0.1.0", "cpu": "i7", "ram": 2**34}
     facts = {"transport": "usb-uas", "usb_speed": 10000, "driver": "uas", "queue_depth": 30}
@@ -42,7 +42,7 @@ def run(number: int, *figures: Json, model: str = "", **more: Any) -> Json:
                  "params": {"passes": 3, "size": 1 << 30} | more.pop("params", {})},
         "conditions": {"filesystem": {"fs": "exfat"}, "state": "newly formatted",
                        "host": host | more.pop("host", {})},
-        "result": None, "results": list(figures), **more,
+        "result": None, "results": list(results), **more,
     }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def rows(document: Json, name: str) -> list[tuple[Any, ...]]:
 def test_higher_is_better_for_speeds_and_lower_for_times() -> None:
     document = compare(
         [
-            run(number, *(figure(name, value, name.removesuffix(" time")) for name in
+            run(number, *(result(name, value, name.removesuffix(" time")) for name in
                           ("MB/s", "IOPS", "points", "us", "ms", "s time", "GB")))
             for number, value in ((1, 20.0), (2, 30.0), (3, 10.0))
         ]
@@ -70,7 +70,7 @@ def test_higher_is_better_for_speeds_and_lower_for_times() -> None:
 def test_results_whose_unit_does_not_show_which_is_better_are_known_by_name() -> None:
     spread, half = "RND4K Q32T1 write IOPS stdev of the last 400 s", "RND4K write time until half"
     runs = [
-        run(number, figure(spread, value, "IOPS"), figure(half, value, "s"))
+        run(number, result(spread, value, "IOPS"), result(half, value, "s"))
         for number, value in ((1, 20.0), (2, 30.0))
     ]
     # A slow drive has a lower deviation but is not better.
@@ -79,12 +79,12 @@ def test_results_whose_unit_does_not_show_which_is_better_are_known_by_name() ->
 
 
 def test_equal_results_share_a_rank_in_the_order_named() -> None:
-    document = compare([run(n, figure("A", v)) for n, v in ((4, 5.0), (3, 9.0), (2, 9.0))])
+    document = compare([run(n, result("A", v)) for n, v in ((4, 5.0), (3, 9.0), (2, 9.0))])
     assert rows(document, "A") == [(1, 3, 9.0), (1, 2, 9.0), (3, 4, 5.0)]
 
 
 def test_the_first_run_is_under_test_or_the_one_marked() -> None:
-    runs = [run(n, figure("A", float(n))) for n in (1, 2)]
+    runs = [run(n, result("A", float(n))) for n in (1, 2)]
     for mark_, expected in ((None, 1), (1, 1), (2, 2)):
         document = compare(runs, mark=mark_)
         assert document["under_test"] == expected
@@ -96,17 +96,17 @@ def test_the_first_run_is_under_test_or_the_one_marked() -> None:
 
 def test_the_spread_is_that_of_the_valid_passes() -> None:
     passes = [
-        figure("A", 5.0, pass_no=1), figure("A", 7.0, pass_no=2),
-        figure("A", 99.0, pass_no=3, state="invalid", reason="buffered"),
+        result("A", 5.0, pass_no=1), result("A", 7.0, pass_no=2),
+        result("A", 99.0, pass_no=3, state="invalid", reason="buffered"),
     ]  # fmt: skip
-    document = compare([run(1, *passes, figure("A", 7.0, reason="2 of 3 passes"))])
+    document = compare([run(1, *passes, result("A", 7.0, reason="2 of 3 passes"))])
     (row,) = document["results"][0]["rows"]
     assert (row["value"], row["min"], row["max"]) == (7.0, 5.0, 7.0)
     assert (row["passes"], row["passes_all"], row["reason"]) == ([5.0, 7.0], 3, "2 of 3 passes")
 
 
 def test_a_result_of_single_passes_only_is_their_mean() -> None:
-    passes = [figure("A", value, pass_no=at) for at, value in enumerate((4.0, 8.0))]
+    passes = [result("A", value, pass_no=at) for at, value in enumerate((4.0, 8.0))]
     (row,) = compare([run(1, *passes)])["results"][0]["rows"]
     assert (row["value"], row["state"], row["reason"]) == (6.0, "valid", "mean of 2 passes")
     bad = [{**item, "state": "invalid", "reason": "buffered"} for item in passes]
@@ -117,13 +117,13 @@ def test_a_result_of_single_passes_only_is_their_mean() -> None:
 def test_what_is_missing_or_not_valid_comes_last_without_a_rank() -> None:
     document = compare(
         [
-            run(1, figure("A", 99.0, state="invalid", reason="buffered"), figure("only one", 1.0)),
+            run(1, result("A", 99.0, state="invalid", reason="buffered"), result("only one", 1.0)),
             run(2),
-            run(3, figure("A", 1.0)),
-            run(4, figure("A", None, state="skipped", reason="no TRIM")),
-            run(5, figure("A", float("nan"))),
+            run(3, result("A", 1.0)),
+            run(4, result("A", None, state="skipped", reason="no TRIM")),
+            run(5, result("A", float("nan"))),
             # With another unit it is another result.
-            run(6, figure("A", 5.0, "IOPS")),
+            run(6, result("A", 5.0, "IOPS")),
         ]
     )
     (entry,) = document["results"]
@@ -169,7 +169,7 @@ def test_conditions_that_differ_are_listed_and_no_others() -> None:
 
 
 def test_the_target_is_that_of_the_results_where_the_run_has_none() -> None:
-    runs = [run(1, figure("A", 1.0)), run(2, figure("A", 1.0, target="block"))]
+    runs = [run(1, result("A", 1.0)), run(2, result("A", 1.0, target="block"))]
     runs[1]["plan"]["target"] = "block"
     runs[1]["conditions"] = {}
     conditions = {item["name"]: item["values"] for item in compare(runs)["differ"]}
@@ -228,7 +228,7 @@ def test_references_are_listed_without_a_rank() -> None:
     reference = {"id": 7, "drive": "T7", "suite": "cdm", "key": result_key("A"), "value": 15.0,
                  "unit": "MB/s", "source": "a review"}  # fmt: skip
     document = compare(
-        [run(1, figure("A", 10.0)), run(2, figure("A", 20.0))],
+        [run(1, result("A", 10.0)), run(2, result("A", 20.0))],
         references=[reference, {**reference, "unit": "IOPS"}],
     )
     assert rows(document, "A") == [(1, 2, 20.0), (None, None, 15.0), (2, 1, 10.0)]

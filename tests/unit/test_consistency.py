@@ -150,7 +150,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def figures(
+def pass_results(
     plan: Plan, iops: list[float], maxima: list[float] | None, **state: Any
 ) -> list[dict[str, Any]]:
     """What the engine makes of such seconds."""
@@ -183,14 +183,14 @@ def summary_of(plan: Plan, entries: list[Any], drive: dict[str, Any]) -> tuple[d
     result = result_of(registry.find("consistency"), plan, entries, drive)
     # What is kept must be JSON.
     json.dumps(result.document)
-    return {item["name"]: item for item in result.figures}, result.document
+    return {item["name"]: item for item in result.results}, result.document
 
 
 def test_the_derived_results_and_three_charts(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
     iops = [50_000.0] * 1000 + [4000.0, 6000.0] * 500
     maxima = [10_000.0] * 1999 + [60_000.0]
-    by_name, document = summary_of(plan, figures(plan, iops, maxima), drive_json())
+    by_name, document = summary_of(plan, pass_results(plan, iops, maxima), drive_json())
     test = "RND4K Q32T1 write"
     assert by_name[f"{test} IOPS mean"]["value"] == 27_500.0
     assert by_name[f"{test} IOPS min"]["value"] == 4000.0
@@ -225,7 +225,7 @@ def test_the_derived_results_and_three_charts(drive_json: Make) -> None:
 
 def test_results_of_large_blocks_are_in_megabytes(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"preset": "128k"})
-    by_name, document = summary_of(plan, figures(plan, [1000.0] * 2000, [5.0]), drive_json())
+    by_name, document = summary_of(plan, pass_results(plan, [1000.0] * 2000, [5.0]), drive_json())
     test = "RND128K Q32T1 write"
     assert by_name[f"{test} MB/s mean"]["value"] == pytest.approx(131.072)
     assert by_name[f"{test} MB/s mean"]["unit"] == "MB/s"
@@ -243,7 +243,7 @@ def test_results_of_large_blocks_are_in_megabytes(drive_json: Make) -> None:
 def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"time": "60"})
     assert any("no part from 1400 s" in note for note in plan.notes)
-    by_name, document = summary_of(plan, figures(plan, [100.0] * 60, None), drive_json())
+    by_name, document = summary_of(plan, pass_results(plan, [100.0] * 60, None), drive_json())
     late = by_name["RND4K Q32T1 write IOPS mean from 1400 s"]
     assert (late["state"], late["reason"]) == ("skipped", "needs 1401 s, the series has 60 s")
     assert by_name["RND4K Q32T1 write IOPS mean"]["value"] == 100.0
@@ -254,7 +254,7 @@ def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
 
 def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
-    entries = figures(
+    entries = pass_results(
         plan, [100.0] * 812, [5.0] * 812, state="invalid", reason="cancelled after 812 s of 2000"
     )
     by_name, document = summary_of(plan, entries[1:], drive_json())
@@ -263,4 +263,4 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     assert "cancelled after 812 s of 2000" in document["text"]
     assert len(document["series"][0]["points"]) == 812
     empty = result_of(registry.find("consistency"), plan, [], drive_json())
-    assert (empty.figures, empty.document["charts"]) == ([], [])
+    assert (empty.results, empty.document["charts"]) == ([], [])

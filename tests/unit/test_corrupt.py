@@ -49,7 +49,7 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
     ("state", "code", "reason", "ends"),
     [
         (RunState.COMPLETE, 0, None, (4, TEXT)),
-        (RunState.COMPLETE, 5, "no valid figure", (4, TEXT)),
+        (RunState.COMPLETE, 5, "no valid result", (4, TEXT)),
         (
             RunState.FAILED,
             4,
@@ -85,14 +85,14 @@ def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
 # ---- verdicts
 
 
-def spoilt(state_code: int = 4, reason: str = TEXT, *figures: Json, **more: Any) -> Json:
+def spoilt(state_code: int = 4, reason: str = TEXT, *results: Json, **more: Any) -> Json:
     return test_verdicts.run(
-        *figures, state="corrupt", exit_code=state_code, reason=reason, corrupt=[FINDING], **more
+        *results, state="corrupt", exit_code=state_code, reason=reason, corrupt=[FINDING], **more
     )
 
 
 HOLDS = test_verdicts.recipe(test_verdicts.limit("figure", test_verdicts.READ, ">=", "1"))
-GOOD = test_verdicts.figure(test_verdicts.READ, 500.0)
+GOOD = test_verdicts.result(test_verdicts.READ, 500.0)
 
 
 def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
@@ -147,9 +147,9 @@ def test_a_run_with_corrupt_data_is_no_reference() -> None:
 
 
 def test_a_run_with_corrupt_data_is_never_ranked() -> None:
-    figure = test_compare.figure
-    fast = test_compare.run(1, figure("read", 900.0), state="corrupt")
-    document = compare([fast, test_compare.run(2, figure("read", 100.0))])
+    result = test_compare.result
+    fast = test_compare.run(1, result("read", 900.0), state="corrupt")
+    document = compare([fast, test_compare.run(2, result("read", 100.0))])
     assert test_compare.rows(document, "read") == [(1, 2, 100.0), (None, 1, 900.0)]
     (row,) = [row for row in document["results"][0]["rows"] if row["run"] == 1]
     assert (row["state"], row["reason"]) == ("invalid", "the run's data is corrupt")
@@ -168,7 +168,7 @@ def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> run_writer
 def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_json: Make) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
-        record.figures([
+        record.results([
             named(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
             for at in (1, 2)
         ])  # fmt: skip
@@ -185,7 +185,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
     assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
     rows = list(
-        csv.DictReader(export.figures_csv(document, results_from(document["results"])).splitlines())
+        csv.DictReader(export.results_csv(document, results_from(document["results"])).splitlines())
     )
     assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
 

@@ -97,19 +97,19 @@ def test_scale_is_for_file_sets_only(drive_json: Make) -> None:
 
 
 def passes(name: str, values: list[tuple[float, float]]) -> list[dict[str, Any]]:
-    raw_figures = []
+    raw_results = []
     for number, (mbps, seconds) in enumerate(values, 1):
         base = {"step": name, "pass": number, "state": "valid", "reason": None, "detail": {}}
-        raw_figures.append({**base, "name": name, "value": mbps, "unit": "MB/s"})
-        raw_figures.append({**base, "name": f"{name} time", "value": seconds, "unit": "s"})
-    return [document(item) for item in raw_figures]
+        raw_results.append({**base, "name": name, "value": mbps, "unit": "MB/s"})
+        raw_results.append({**base, "name": f"{name} time", "value": seconds, "unit": "s"})
+    return [document(item) for item in raw_results]
 
 
 def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make) -> None:
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
-    raw_figures = passes("Home write", [(800.0, 23.6), (860.0, 21.9), (830.0, 22.7)])
-    result = result_of(registry.find("das"), plan, raw_figures, drive_json())
-    over_all = {item["name"]: item["value"] for item in result.figures}
+    raw_results = passes("Home write", [(800.0, 23.6), (860.0, 21.9), (830.0, 22.7)])
+    result = result_of(registry.find("das"), plan, raw_results, drive_json())
+    over_all = {item["name"]: item["value"] for item in result.results}
     assert over_all == {
         "Home write": pytest.approx(830.0),
         "Home write time": pytest.approx(22.7333, abs=1e-3),
@@ -123,13 +123,13 @@ def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make
 
 def test_an_invalid_pass_is_left_out_of_the_mean_and_shown(drive_json: Make) -> None:
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
-    raw_figures = passes("Home write", [(800.0, 23.6), (9999.0, 1.0)])
-    raw_figures[2].update(state="invalid", reason="data differ")
-    result = result_of(registry.find("das"), plan, raw_figures, drive_json())
-    figure = {item["name"]: item for item in result.figures}["Home write"]
-    assert (figure["value"], figure["state"]) == (800.0, "valid")
+    raw_results = passes("Home write", [(800.0, 23.6), (9999.0, 1.0)])
+    raw_results[2].update(state="invalid", reason="data differ")
+    result = result_of(registry.find("das"), plan, raw_results, drive_json())
+    home_write = {item["name"]: item for item in result.results}["Home write"]
+    assert (home_write["value"], home_write["state"]) == (800.0, "valid")
     # The result itself states that it is a mean of fewer passes.
-    assert figure["reason"] == "1 of 2 passes; pass 2 invalid: data differ"
-    assert result.document["headline"][0]["reason"] == figure["reason"]
+    assert home_write["reason"] == "1 of 2 passes; pass 2 invalid: data differ"
+    assert result.document["headline"][0]["reason"] == home_write["reason"]
     assert "800.0 (1 of 2)" in result.document["text"]
     assert "invalid: data differ" in result.document["text"]

@@ -110,7 +110,7 @@ class World:
                 drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
             )  # fmt: skip
             on_begin(run.number)
-            run.figures([
+            run.results([
                 named(step="read", name=READ, value=value, unit="MB/s", target="block")
                 for value in self.rates
             ])  # fmt: skip

@@ -263,7 +263,7 @@ def test_the_state_of_a_mark_after_a_purge() -> None:
 # ---- the verdict and the certificate
 
 
-def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
+def results(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
     counted = Counter(counts)
     rest = counted["mark"]
     base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "reason": None}
@@ -282,9 +282,9 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("measurements", "verdict"),
     [
-        (figures({"zeros": 1000}), "pass"),
-        (figures({"zeros": 990, "mark": 10}), "fail"),
-        (figures({"zeros": 1000})[:1], "inconclusive"),
+        (results({"zeros": 1000}), "pass"),
+        (results({"zeros": 990, "mark": 10}), "fail"),
+        (results({"zeros": 1000})[:1], "inconclusive"),
         ([], "inconclusive"),
     ],
 )
@@ -305,7 +305,7 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "created_utc": "2026-01-31T12:00:00.000Z",
         "ended_utc": "2026-01-31T12:01:00.000Z",
         "drive": {**drive, "label": None, "identity": {**drive["identity"], **identity}},
-        "results": figures({"zeros": 999, "other": 1}),
+        "results": results({"zeros": 999, "other": 1}),
         "conditions": {
             "host": {"benchstick": "0.1.0", "kernel": "6.12"},
             "purge": {"rung": "security-erase", "command": "hdparm ...", "tool": "hdparm v9.65",
@@ -359,7 +359,7 @@ def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:
         ({"suite": "cdm"}, "cdm is no erase"),
         ({"state": "interrupted", "reason": "killed"}, "it is interrupted: killed"),
         ({"state": "failed", "reason": "x"}, "it is failed"),
-        ({"results": figures({"zeros": 9, "mark": 1}, 10)}, "not proved"),
+        ({"results": results({"zeros": 9, "mark": 1}, 10)}, "not proved"),
         ({"results": []}, "not proved"),
         ({"conditions": {}}, "not proved"),
     ],

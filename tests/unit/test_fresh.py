@@ -139,11 +139,11 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
-    time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
-    marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
-    assert precondition.state_told(plan, results_from([time_figure, marks_figure])) == plan.state
-    bad_marks = {**marks_figure, "state": "invalid", "reason": "3 of 64 marks can still be read"}
-    assert precondition.state_told(plan, results_from([time_figure, bad_marks])) == (
+    time_result = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
+    marks_result = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
+    assert precondition.state_told(plan, results_from([time_result, marks_result])) == plan.state
+    bad_marks = {**marks_result, "state": "invalid", "reason": "3 of 64 marks can still be read"}
+    assert precondition.state_told(plan, results_from([time_result, bad_marks])) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"
     )

@@ -115,7 +115,7 @@ def test_a_gb_costs_what_it_costs() -> None:
     assert price_per_gb(replace(SHEET, price=None), 10**12) is None
 
 
-def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
+def result(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
     return document_of(
         {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
          "reason": None, **more}
@@ -123,22 +123,22 @@ def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, 
 
 
 def test_specs_are_compared_with_the_results_of_their_suite() -> None:
-    figures = [
-        figure("SEQ1M Q8T1 read", 999.0, "MB/s", **{"pass": 1}),
-        figure("SEQ1M Q8T1 read", 945.0, "MB/s"),
-        figure("RND4K Q32T1 read IOPS", 66_000.0, "IOPS"),
-        figure("Home write", 450.0, "MB/s"),
+    results = [
+        result("SEQ1M Q8T1 read", 999.0, "MB/s", **{"pass": 1}),
+        result("SEQ1M Q8T1 read", 945.0, "MB/s"),
+        result("RND4K Q32T1 read IOPS", 66_000.0, "IOPS"),
+        result("Home write", 450.0, "MB/s"),
     ]
-    speed, iops = beside(SHEET, "cdm", figures)
+    speed, iops = beside(SHEET, "cdm", results)
     assert (speed["claimed"], speed["measured"], speed["percent"]) == (1050.0, 945.0, 90.0)
     assert (iops["result"], iops["percent"]) == ("RND4K Q32T1 read IOPS", 110.0)
-    more = [*figures, figure("RND4K Q32T16 read IOPS", 60_000.0, "IOPS")]
+    more = [*results, result("RND4K Q32T16 read IOPS", 60_000.0, "IOPS")]
     assert list(beside(SHEET, "cdm", more))[1]["result"] == "RND4K Q32T16 read IOPS"
-    (home,) = beside(SHEET, "das", figures)
+    (home,) = beside(SHEET, "das", results)
     assert (home["percent"], home["better"]) == (50.0, "higher")
     (missing, _) = beside(SHEET, "cdm", [])
     assert (missing["percent"], missing["reason"]) == (None, "not measured in this run")
-    bad = [figure("SEQ1M Q8T1 read", 5.0, "MB/s", state="invalid", reason="buffered")]
+    bad = [result("SEQ1M Q8T1 read", 5.0, "MB/s", state="invalid", reason="buffered")]
     assert next(iter(beside(SHEET, "cdm", bad)))["reason"] == "buffered"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.store import database, run_reader
 from benchstick.store.run_results import Sample
@@ -27,7 +27,7 @@ def sample(n: int) -> Sample:
     return Sample(n, float(n), 1.0, 0, 4096, 0, 0, 1, 0, 0, 0, 1, 1.0)
 
 
-def figure(name: str, value: float) -> Figure:
+def result(name: str, value: float) -> Result:
     return named(step="one", name=name, value=value, unit="MB/s", target="block", pass_no=1)
 
 
@@ -42,13 +42,13 @@ def tell_the_first_half(record: RunRecord) -> None:
     record.samples([sample(0)])
     record.temperature(0.5, 0, 41.0, "smart", None)
     record.step_ends(
-        0, StepState.COMPLETE, 1.0, figures=[figure("SEQ", 500.0)], samples=[sample(0)]
+        0, StepState.COMPLETE, 1.0, results=[result("SEQ", 500.0)], samples=[sample(0)]
     )
 
 
 def tell_the_second_half(record: RunRecord) -> None:
     record.step_begins(1, "two", "fio", 1.0, "runs/u1/01-two")
-    record.step_ends(1, StepState.COMPLETE, 2.0, figures=[figure("RND", 50.0)], samples=[sample(1)])
+    record.step_ends(1, StepState.COMPLETE, 2.0, results=[result("RND", 50.0)], samples=[sample(1)])
     record.invalidate_pass("SEQ", 1, "the drive was warm")
     record.setting_restored(RESTORED)
     record.finish(RunState.COMPLETE, 0, seconds=2.0, result={"tables": []})
@@ -88,7 +88,7 @@ def test_a_run_continues_in_another_store(
         else:
             first.close()
         if by == "reading":
-            assert [figure.name for figure in record.all_figures()] == ["SEQ"]
+            assert [result.name for result in record.all_results()] == ["SEQ"]
             (later, _) = record.settings_to_restore()
             assert later["path"].endswith("nr_requests")
         tell_the_second_half(record)
@@ -166,7 +166,7 @@ def test_a_running_run_returns_its_results_as_the_store_has_them(
     """A file name that is no Unicode in a reason: what is remembered is what is read back."""
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
-        bad = replace(figure("SEQ", 1.0), state=Validity.INVALID, reason="a\udcff is missing")
-        record.figures([bad])
-        assert record.all_figures() == run_reader.figures_of(db, record.number)
-        assert record.all_figures()[0].reason == "a\\udcff is missing"
+        bad = replace(result("SEQ", 1.0), state=Validity.INVALID, reason="a\udcff is missing")
+        record.results([bad])
+        assert record.all_results() == run_reader.results_of(db, record.number)
+        assert record.all_results()[0].reason == "a\\udcff is missing"

@@ -124,7 +124,7 @@ def test_every_answer_is_plain(bench: LocalBench) -> None:
     assert set(histories) == keys
     assert list(not_plain(histories, "drive_histories")) == []
     run = bench.run(1)
-    assert run is not None and run.figures
+    assert run is not None and run.results
     record = bench.drive_record(run.document["drive"], 3)
     assert record.history and list(not_plain(record, "drive_record")) == []
     file = bench.bundle(1)

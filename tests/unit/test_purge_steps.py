@@ -259,7 +259,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert interrupted_sanitize.unfinished(db) == []
     assert work.conditions.state is not None
     assert work.conditions.state.startswith("purged by ATA security erase")
-    assert [figure.name for figure in outcome.figures] == ["purge time"]
+    assert [result.name for result in outcome.results] == ["purge time"]
     assert outcome.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
     assert cast(FakeHold, work.hold).checked >= 1

@@ -15,7 +15,7 @@ import pytest
 from benchstick.plan.plain import plain
 from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.codes import Reason
-from tests.unit.test_verdicts import Json, drive, figure, limit, of, recipe, run
+from tests.unit.test_verdicts import Json, drive, limit, of, recipe, result, run
 
 READ, WRITE = "SEQ1M Q8T1 read", "SEQ1M Q8T1 write"
 RECIPE = recipe(
@@ -28,18 +28,18 @@ LOSS: Json = {"state": "failed", "exit_code": 4, "reason": 'went "away" = <gone>
 
 def verdicts() -> list[Json]:
     """One verdict of each kind, and with most of the reasons."""
-    good = [figure(READ, 500.0), figure(WRITE, 300.0)]
+    good = [result(READ, 500.0), result(WRITE, 300.0)]
     odd = drive(transport="usb-bot", firmware=None)
     odd["code"] = odd["identity"]["serial"] = "=1+1,'x\""
     odd["label"] = "shelf 4"
-    first = of(RECIPE, run(figure(READ, 100.0), good[1]))
+    first = of(RECIPE, run(result(READ, 100.0), good[1]))
     return [
         of(RECIPE, run(*good)),
         first,
         of(RECIPE, run(*good), facts=odd),
         of(RECIPE, run(good[0])),
         of(RECIPE, run(**LOSS)),
-        of(RECIPE, run(figure(READ, 1 / 3), good[1], **CANCELLATION), earlier=[first]),
+        of(RECIPE, run(result(READ, 1 / 3), good[1], **CANCELLATION), earlier=[first]),
         of(RECIPE, run(good[0], **CANCELLATION), stopped=Reason("stopped-slow", "3 MB/s for 30 s")),
         of(RECIPE, run(*good), scanned="S2", seconds=0.0),
         {**of(RECIPE, run(*good)), "labels": {"asset": "A-17", "operator": "Ann Bé"}},

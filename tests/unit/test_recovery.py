@@ -89,7 +89,7 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> run_writer.RunRecor
         step=FILL, name="fill SEQ128K Q32T1 write", value=450.0, unit="MB/s", target="block",
         pass_no=1,
     )  # fmt: skip
-    record.step_ends(fill, StepState.COMPLETE, 9.0, figures=[filled])
+    record.step_ends(fill, StepState.COMPLETE, 9.0, results=[filled])
     record.step_begins(test, TEST, "fio", 10.0, "02-test")
     # The first one is of the step before, though it ended in this one.
     record.samples(
@@ -132,10 +132,10 @@ def test_what_recovery_kept_before_it_was_killed_is_kept_once(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = killed_in_its_writing(db, drive_json())
         first = json.loads(json.dumps(results.conclude_killed(record)))
-        figures = record.all_figures()
-        assert any(figure.pass_no is None for figure in figures)
+        stored_results = record.all_results()
+        assert any(result.pass_no is None for result in stored_results)
         assert recovery.recover(db) == [record.number]
-        assert record.all_figures() == figures
+        assert record.all_results() == stored_results
         assert run_reader.run_json(db, record.number)["result"] == first
 
 

@@ -144,7 +144,7 @@ def test_print_breaks_no_chart_and_no_row_over_pages() -> None:
 def test_numbers_are_right_aligned_and_names_that_start_with_one_are_not() -> None:
     rows = [["4 KiB write", "2318E6C0A1F2", "982.0 (1.47 s)", "3 of 3", "0:05"],
             ["8 KiB write", "S6PUNX0T31", "1 min 5 s", "–", "2026-01-31 12:00 UTC"]]  # fmt: skip
-    names = ("Figure", "Code", "Value", "Passes", "At")
+    names = ("Result", "Code", "Value", "Passes", "At")
     assert Table(rows, names).right() == {2, 3, 4}
     assert Table(rows, names, texts=frozenset({3})).right() == {2, 4}
 

@@ -76,9 +76,9 @@ def test_title_author_pages_and_their_numbers() -> None:
 
 def test_a_long_table_has_its_head_on_every_page_and_each_row_once() -> None:
     rows = [[f"row {at}", str(at), "why " * (at % 40)] for at in range(150)]
-    pages = texts(read(pdf.document(report(Table(rows, ("Figure", "Value", "State"))))))
+    pages = texts(read(pdf.document(report(Table(rows, ("Result", "Value", "State"))))))
     assert len(pages) > 3
-    assert all(text.count("Figure Value State") == 1 for text in pages)
+    assert all(text.count("Result Value State") == 1 for text in pages)
     for at in range(150):
         assert sum(len(re.findall(rf"\brow {at}\b", text)) for text in pages) == 1
 
@@ -102,7 +102,7 @@ def test_a_heading_is_on_the_page_of_the_drawing_below_it(kind: str) -> None:
 def test_nothing_lies_outside_of_the_page() -> None:
     rows = [[HOSTILE, "1.5", "w" * 80], ["a", "2", "b c"]]
     reader = read(pdf.document(report(
-        Table(rows, ("Figure", "Value", "State")), Table(rows), Text(HOSTILE, "bad"),
+        Table(rows, ("Result", "Value", "State")), Table(rows), Text(HOSTILE, "bad"),
         Verbatim(HOSTILE + "\nx"), Heading(HOSTILE), Big([(HOSTILE, "1.5", HOSTILE, HOSTILE)] * 5),
     )))  # fmt: skip
     for page in reader.pages:

@@ -26,7 +26,7 @@ class Rounds:
         self.after = after
         self.calls: list[tuple[str, int]] = []
 
-    def over(self, plan: Plan, step: Fio, figures: Any) -> str | None:
+    def over(self, plan: Plan, step: Fio, results: Any) -> str | None:
         self.calls.append((step.round.group, step.round.number))
         last = self.after[step.round.group]
         return f"steady state after round {last}" if step.round.number > last else None
@@ -44,7 +44,7 @@ def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[An
                              steps=steps)  # fmt: skip
             self.work = cast(Any, SimpleNamespace(now=7.0))
             self.record = cast(Any, SimpleNamespace(
-                all_figures=list,
+                all_results=list,
                 steps_skipped=lambda what, t, reason: skipped.append((what, reason)),
             ))  # fmt: skip
 

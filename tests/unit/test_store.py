@@ -224,19 +224,19 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.step_begins(0, "first", "fio", 0.5, "runs/u1/00-first")
-        figure = named(
+        result = named(
             step="first", name="A write", value=1.5, unit="MB/s", target="block", pass_no=1
         )
         sample = run_results.Sample(0, 1.0, 1.0, 0, 0, 4096, 0, 0, 1, 0, 0, 3, 2.5)
-        record.step_ends(0, StepState.COMPLETE, 2.0, figures=[figure], samples=[sample])
+        record.step_ends(0, StepState.COMPLETE, 2.0, results=[result], samples=[sample])
         record.temperature(2.5, 0, 41.0, "hwmon", None)
         record.invalidate_pass("A write", 1, "data differ")
         record.finish(RunState.COMPLETE, 0, seconds=3.0, result={"text": "x"})
         document = run_reader.run_json(db, record.number)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "done"
-    (figure_row,) = document["results"]
-    assert (figure_row["value"], figure_row["pass"], figure_row["state"], figure_row["reason"]) == (
+    (result_row,) = document["results"]
+    assert (result_row["value"], result_row["pass"], result_row["state"], result_row["reason"]) == (
         1.5, 1, "invalid", "data differ",
     )  # fmt: skip
     assert document["temperatures"][0]["celsius"] == 41.0
@@ -247,7 +247,7 @@ def test_invalidating_one_test_leaves_another_with_a_like_name(
 ) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
-        record.figures(
+        record.results(
             [
                 named(step="s", name=name, value=1.0, unit=unit, target="t", pass_no=number)
                 for name, unit in (
@@ -261,8 +261,8 @@ def test_invalidating_one_test_leaves_another_with_a_like_name(
         )
         record.invalidate_pass("AV write", 2, "data differ")
         states = {
-            (figure.name, figure.pass_no): figure.state
-            for figure in run_reader.figures_of(db, record.number)
+            (result.name, result.pass_no): result.state
+            for result in run_reader.results_of(db, record.number)
         }
     assert {key for key, state in states.items() if state == "invalid"} == {
         ("AV write", 2),

@@ -170,7 +170,7 @@ class Story:
     def __init__(self, plan: Plan, speed: Speed, overhead: float = 0.37) -> None:
         self.plan = plan
         self.samples: list[Sample] = []
-        self.figures: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
         self._now = self._offset = 0.0
         self._second = 0.0
         for index, step in enumerate(plan.steps):
@@ -204,7 +204,7 @@ class Story:
             self._offset += moved
             seconds += 0.01
             self._tick(index, moved)
-        self.figures.append(
+        self.results.append(
             document({
                 "step": step.name, "name": step.test, "value": step.span.size / seconds / 1e6,
                 "unit": "MB/s", "pass": 1, "target": "block", "state": "valid", "reason": None,
@@ -215,12 +215,12 @@ class Story:
     def result(self, warm: Sequence[tuple[float, float | None]] = ()) -> Outcome:
         recorded = Recorded(samples=self.samples, temperatures=warm)
         return outcome(
-            Sustained().result_of_record(self.plan, results_from(self.figures), {}, recorded)
+            Sustained().result_of_record(self.plan, results_from(self.results), {}, recorded)
         )
 
 
 def values(result: Outcome) -> dict[str, float]:
-    return {item["name"]: item["value"] for item in result.figures}
+    return {item["name"]: item["value"] for item in result.results}
 
 
 @pytest.mark.parametrize("fast", [80, 200, 400])
@@ -230,13 +230,13 @@ def test_a_two_gb_fast_zone_is_found_between_the_pauses(
 ) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     result = Story(plan, zones((2, fast), (0, fast / 4)), overhead).result()
-    figures = values(result)
-    assert figures["cache knee"] == pytest.approx(2.0, rel=0.03)
-    assert figures["before the knee"] == pytest.approx(fast, rel=0.05)
-    assert figures["after the knee"] == pytest.approx(fast / 4, rel=0.05)
+    results = values(result)
+    assert results["cache knee"] == pytest.approx(2.0, rel=0.03)
+    assert results["before the knee"] == pytest.approx(fast, rel=0.05)
+    assert results["after the knee"] == pytest.approx(fast / 4, rel=0.05)
     # 2 GB at the full speed and 6 GB at a quarter of it.
-    assert figures["sustained write"] == pytest.approx(8 / (2 + 24) * fast, rel=0.02)
-    assert figures["slowest part"] == pytest.approx(fast / 4, rel=0.02)
+    assert results["sustained write"] == pytest.approx(8 / (2 + 24) * fast, rel=0.02)
+    assert results["slowest part"] == pytest.approx(fast / 4, rel=0.02)
     assert [item["state"] for item in result.document["verdicts"]] == ["found", "none"]
     assert result.events == []
     assert [item["label"] for item in result.document["headline"]] == [
@@ -247,7 +247,7 @@ def test_a_two_gb_fast_zone_is_found_between_the_pauses(
 def test_a_constant_speed_has_neither_knee_nor_slow_down(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     result = Story(plan, constant(150)).result([(1, 40), (20, 60), (50, 70)])
-    assert [item["name"] for item in result.figures] == ["sustained write", "slowest part"]
+    assert [item["name"] for item in result.results] == ["sustained write", "slowest part"]
     assert [item["state"] for item in result.document["verdicts"]] == ["none", "none"]
     assert result.document["knees"]["reason"].startswith("the speed stays at about 1")
     assert values(result)["sustained write"] == pytest.approx(150, rel=0.02)
@@ -301,7 +301,7 @@ def test_recovery_comes_from_the_bursts(drive_json: Make) -> None:
     assert first["share"] == pytest.approx(0.25, rel=0.05)
     assert second["at_least"]
     # Stopped before the second burst: the first one counts.
-    del story.figures[-1]
+    del story.results[-1]
     assert len(story.result().document["recovery"]["bursts"]) == 1
     constant_drive = Story(plan, constant(200)).result()
     assert constant_drive.document["recovery"]["reason"] == (
@@ -313,20 +313,20 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, zones((2, 200), (0, 50)))
     # In the middle of part 12: it has no result, and samples up to there.
-    story.figures = story.figures[:11]
+    story.results = story.results[:11]
     index = next(at for at, step in enumerate(plan.steps) if step.name == "part 12 of 20")
     begin = next(at for at, sample in enumerate(story.samples) if sample.step_index == index)
     story.samples = story.samples[: begin + 5]
     result = story.result()
     assert values(result)["cache knee"] == pytest.approx(2.0, rel=0.03)
     # A mean over half of the drive is marked: it is not one of the whole drive.
-    assert {item["reason"] for item in result.figures} == {"only 11 of 20 parts were written"}
+    assert {item["reason"] for item in result.results} == {"only 11 of 20 parts were written"}
     assert len(result.document["tables"][0]["rows"]) == 11
     place, time = result.document["charts"]
     assert 11 * 0.4 < place["to"] < 12 * 0.4
     assert time["to"] <= story.samples[-1].t
     nothing = Sustained().result(plan, [], {})
-    assert nothing.figures == []
+    assert nothing.results == []
     assert [item["state"] for item in nothing.document["verdicts"]] == ["none", "unknown"]
     assert nothing.document["folding"]["state"] == "none"
     assert nothing.document["charts"] == []
@@ -335,20 +335,20 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
 def test_an_invalid_part_is_not_counted_but_reported(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
-    story.figures[3].update(state="invalid", reason="counters: +9 %", value=9999.0)
+    story.results[3].update(state="invalid", reason="counters: +9 %", value=9999.0)
     result = story.result()
     assert values(result)["sustained write"] == pytest.approx(100, rel=0.01)
-    assert "19 of 20 passes" in result.figures[0]["reason"]
-    for item in story.figures:
+    assert "19 of 20 passes" in result.results[0]["reason"]
+    for item in story.results:
         item.update(state="invalid", reason="counters: +9 %")
-    assert story.result().figures[0]["state"] == "invalid"
+    assert story.result().results[0]["state"] == "invalid"
     assert values(story.result())["sustained write"] is None
 
 
 def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
-    series = fill_series(plan, results_from(story.figures), story.samples)
+    series = fill_series(plan, results_from(story.results), story.samples)
     assert series[-1].total == plan.bytes_written
     assert sum(interval.seconds for interval in series) == pytest.approx(80, rel=0.01)
     for interval in series:
@@ -359,7 +359,7 @@ def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
 def test_parts_of_less_than_a_second_are_not_lost(drive_json: Make, overhead: float) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=GB), {"recovery": "1,3"})
     story = Story(plan, constant(500), overhead)
-    series = fill_series(plan, results_from(story.figures), story.samples)
+    series = fill_series(plan, results_from(story.results), story.samples)
     assert series[-1].total == plan.bytes_written - sum(
         one.span.size for one in writes(plan, "burst")
     )
@@ -425,7 +425,7 @@ def test_the_chart_is_bounded_and_the_document_is_json(drive_json: Make) -> None
     assert line["points"][at][1] > 80
     assert line["points"][-1][0] == pytest.approx(400, rel=0.01)
     assert len(json.dumps(result.document, allow_nan=False)) < 150_000
-    json.dumps(list(result.figures), allow_nan=False)
+    json.dumps(list(result.results), allow_nan=False)
 
 
 def test_the_runner_gives_it_the_record(drive_json: Make) -> None:

@@ -85,11 +85,11 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert "at random" not in passes[8]
     assert {state.endswith("at QD32 for 1 min 0 s") for state in passes[9:]} == {True}
     assert not any("not preconditioned" in state for state in passes[9:])
-    figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 32): 9e4})
-    for item in figure_rows:
+    result_rows = results(plan, {("randread", 1): 9e3, ("randread", 32): 9e4})
+    for item in result_rows:
         if item["name"].startswith("steady "):
             item["value"] /= 2
-    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
+    result = result_of(registry.find("sweep"), plan, result_rows, drive_json())
     iops, latency = result.document["charts"]
     assert iops["title"] == "IOPS by queue depth, read"
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -99,7 +99,7 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert [item["label"] for item in result.document["headline"]] == [
         "fob RND4K Q32T1 read", "steady RND4K Q32T1 read",
     ]  # fmt: skip
-    states = {item["name"]: item["detail"]["drive_state"] for item in result.figures}
+    states = {item["name"]: item["detail"]["drive_state"] for item in result.results}
     assert states["fob RND4K Q1T1 read"] == "as found, not purged; not preconditioned"
     assert states["steady RND4K Q1T1 read"].startswith(
         "as found, not purged; filled 2 times in this run"
@@ -172,7 +172,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def figures(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
+def results(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
     """One pass of each test named."""
     rows: list[Any] = []
     for step in fios(plan):
@@ -195,9 +195,9 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     assert any(
         note.startswith("QD64, QD128, QD256: the drive takes 32 requests") for note in plan.notes
     )
-    figure_rows = figures(plan, {("randread", 32): 90_000, ("randread", 64): 91_000})
-    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json(queue_depth=32))
-    by_name = {item["name"]: item for item in result.figures}
+    result_rows = results(plan, {("randread", 32): 90_000, ("randread", 64): 91_000})
+    result = result_of(registry.find("sweep"), plan, result_rows, drive_json(queue_depth=32))
+    by_name = {item["name"]: item for item in result.results}
     assert by_name["RND4K Q32T1 read"]["detail"]["queue"]["waits_in_kernel"] is False
     marked = by_name["RND4K Q64T1 read IOPS"]
     assert marked["value"] == 91_000
@@ -208,20 +208,20 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     mark = {"x": 32, "label": "above 32: waiting in the kernel"}
     assert [chart["mark_above"] for chart in result.document["charts"]] == [mark, mark]
     unknown = {**drive_json(), "queue_depth": {"value": None, "reason": "the kernel tells none"}}
-    result = result_of(registry.find("sweep"), plan, figure_rows, unknown)
+    result = result_of(registry.find("sweep"), plan, result_rows, unknown)
     assert {row[7] for row in result.document["tables"][0]["rows"]} == {"drive's depth not known"}
     assert not any("mark_above" in chart for chart in result.document["charts"])
-    figure_rows = figures(plan, {("randread", 1): 9000, ("randread", 32): 90_000})
-    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json(queue_depth=32))
+    result_rows = results(plan, {("randread", 1): 9000, ("randread", 32): 90_000})
+    result = result_of(registry.find("sweep"), plan, result_rows, drive_json(queue_depth=32))
     assert not any("mark_above" in chart for chart in result.document["charts"])
 
 
 def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"depths": "32,1"})
-    figure_rows = figures(
+    result_rows = results(
         plan, {("randread", 32): 9e4, ("randread", 1): 9e3, ("randwrite", 1): 2e4}
     )
-    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
+    result = result_of(registry.find("sweep"), plan, result_rows, drive_json())
     json.dumps(result.document)
     iops, latency = result.document["charts"]
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -237,11 +237,11 @@ def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
 
 def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {})
-    figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
-    for item in figure_rows[:3]:
+    result_rows = results(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
+    for item in result_rows[:3]:
         item.update(state="invalid", reason="counters: the drive moved 0 bytes")
-    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
-    by_name = {item["name"]: item for item in result.figures}
+    result = result_of(registry.find("sweep"), plan, result_rows, drive_json())
+    by_name = {item["name"]: item for item in result.results}
     assert by_name["RND4K Q1T1 read IOPS"]["value"] is None
     assert by_name["RND4K Q1T1 read IOPS"]["state"] == "invalid"
     assert result.document["charts"][0]["series"] == [{"name": "read", "points": [[2, 1e4]]}]
@@ -251,4 +251,4 @@ def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"state": "steady"})
     result = result_of(registry.find("sweep"), plan, [], drive_json())
-    assert (result.figures, result.document["charts"], result.document["tables"]) == ([], [], [])
+    assert (result.results, result.document["charts"], result.document["tables"]) == ([], [], [])

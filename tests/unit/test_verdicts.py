@@ -53,16 +53,16 @@ def drive(**facts: Any) -> Json:
             "guard": {"state": "free", "reason": "USB"}, **fact_fields}  # fmt: skip
 
 
-def figure(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
+def result(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
     return document_of(
         {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
          "reason": None, **more}
     )  # fmt: skip
 
 
-def run(*figures: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Json:
+def run(*results: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Json:
     return {"number": number, "uuid": f"u{number}", "suite": suite, "state": "done",
-            "exit_code": 0, "reason": None, "results": list(figures), "temperatures": [],
+            "exit_code": 0, "reason": None, "results": list(results), "temperatures": [],
             **more}  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def test_a_limit_shows_measured_required_and_the_difference(
     op: str, bound: str, more: str, measured: float, by: float | None, percent: float | None
 ) -> None:
     rules = recipe(limit("figure", READ, op, bound, more))
-    judgement = of(rules, run(figure(READ, measured)))
+    judgement = of(rules, run(result(READ, measured)))
     (one,) = judgement["limits"]
     assert (one["shortfall"], one["shortfall_percent"]) == (by, percent)
     assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
@@ -135,15 +135,15 @@ def test_a_limit_shows_measured_required_and_the_difference(
 def test_the_text_of_a_failed_limit() -> None:
     text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
     sheet = spec_sheets.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
-    judgement = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
+    judgement = of(recipe(text), run(result(READ, 810.0)), sheet=sheet)
     assert judgement["limits"][0]["required"] == 900.0
     assert judgement["reason"] == (
         "SEQ1M Q8T1 read of cdm: 810 MB/s, required >= 900 MB/s "
         "(90 % of the manufacturer's specification), off by 90 MB/s (10 %)"
     )
     text = limit("figure", READ, "~", '"5 %"', 'of = "run 12"')
-    other = run(figure(READ, 1000.0), number=12)
-    judgement = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
+    other = run(result(READ, 1000.0), number=12)
+    judgement = of(recipe(text), run(result(READ, 900.0)), referenced={"run 12": other})
     assert judgement["reason"] == (
         "SEQ1M Q8T1 read of cdm: 900 MB/s, required 1000 MB/s within 5 % (run 12), "
         "off by 50 MB/s (5 %)"
@@ -155,32 +155,32 @@ def test_the_text_of_a_failed_limit() -> None:
 
 
 def test_a_result_over_all_passes_overrides_those_of_single_ones() -> None:
-    passes = [{**figure(READ, value), "pass": at} for at, value in ((1, 100.0), (2, 500.0))]
+    passes = [{**result(READ, value), "pass": at} for at, value in ((1, 100.0), (2, 500.0))]
     rules = recipe(limit("figure", READ, ">=", "400"))
-    assert of(rules, run(*passes, figure(READ, 450.0)))["verdict"] == "pass"
+    assert of(rules, run(*passes, result(READ, 450.0)))["verdict"] == "pass"
     judgement = of(rules, run(*passes))
     assert (judgement["verdict"], judgement["limits"][0]["measured"]) == ("fail", 100.0)
 
 
 def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
-    judgement = of(rules, run(figure(READ, 450.0)), run(figure(READ, 300.0), number=8))
+    judgement = of(rules, run(result(READ, 450.0)), run(result(READ, 300.0), number=8))
     assert judgement["limits"][0]["run"] == 8
     # The other one has no such test.
-    assert of(rules, run(figure(READ, 450.0)), run(number=8))["verdict"] == "pass"
+    assert of(rules, run(result(READ, 450.0)), run(number=8))["verdict"] == "pass"
 
 
 @pytest.mark.parametrize(
     ("rows", "more", "code", "expected"),
     [
-        ([figure(READ, None, state="skipped", reason="TRIM: no UNMAP")], "", "figure-skipped",
+        ([result(READ, None, state="skipped", reason="TRIM: no UNMAP")], "", "figure-skipped",
          "SEQ1M Q8T1 read: skipped: TRIM: no UNMAP"),
-        ([figure(READ, 500.0, state="invalid", reason="buffered")], "", "figure-invalid",
+        ([result(READ, 500.0, state="invalid", reason="buffered")], "", "figure-invalid",
          "SEQ1M Q8T1 read: invalid: buffered"),
-        ([figure("x", 5.0), figure("y", 5.0)], "", "figure-missing",
+        ([result("x", 5.0), result("y", 5.0)], "", "figure-missing",
          "cdm gave no result 'SEQ1M Q8T1 read'; it gave x, y"),
-        ([figure(READ, 500.0, "IOPS")], 'unit = "MB/s"', "figure-missing", "in MB/s"),
-        ([figure(READ, 5.0), figure(READ, 5.0, "IOPS")], "", "figure-missing", "IOPS and MB/s"),
+        ([result(READ, 500.0, "IOPS")], 'unit = "MB/s"', "figure-missing", "in MB/s"),
+        ([result(READ, 5.0), result(READ, 5.0, "IOPS")], "", "figure-missing", "IOPS and MB/s"),
         ([], "", "figure-missing", "it gave none"),
     ],
 )  # fmt: skip
@@ -227,17 +227,17 @@ def test_what_is_not_known_makes_the_test_inconclusive(
         ('of = "run 12"', {"referenced": {"run 12": run(number=12)}}, "no-reference"),
         ('of = "run 12"', {"referenced": {"run 12": run(suite="das", number=12)}}, "no-reference"),
         ('of = "run 12"',
-         {"referenced": {"run 12": run(figure(READ, 1.0, state="invalid", reason="x"), number=12)}},
+         {"referenced": {"run 12": run(result(READ, 1.0, state="invalid", reason="x"), number=12)}},
          "no-reference"),
         ('of = "run 12"',
-         {"referenced": {"run 12": run(figure(READ, 1.0, "IOPS"), number=12)}}, "no-reference"),
+         {"referenced": {"run 12": run(result(READ, 1.0, "IOPS"), number=12)}}, "no-reference"),
     ],
 )  # fmt: skip
 def test_what_there_is_nothing_to_compare_with_is_inconclusive(
     more: str, evidence: Json, code: str
 ) -> None:
     rules = recipe(limit("figure", READ, ">=", '"90 %"', more))
-    assert codes_of(of(rules, run(figure(READ, 500.0)), **evidence)) == ([], [code])
+    assert codes_of(of(rules, run(result(READ, 500.0)), **evidence)) == ([], [code])
 
 
 def test_changes_and_peaks_are_measured() -> None:
@@ -269,7 +269,7 @@ def test_one_is_not_true() -> None:
         ({"state": "failed", "exit_code": 3, "reason": "replaced"}, "refused", 3),
         ({"state": "failed", "exit_code": 6, "reason": "disk full"}, "store-failed", 6),
         ({"state": "failed", "exit_code": 70, "reason": "bug"}, "internal-error", 70),
-        ({"state": "done", "exit_code": 5, "reason": "no valid figure"}, "nothing-valid", 5),
+        ({"state": "done", "exit_code": 5, "reason": "no valid result"}, "nothing-valid", 5),
     ],
 )
 def test_a_run_that_did_not_end_well_is_inconclusive(how: Json, code: str, number: int) -> None:
@@ -281,7 +281,7 @@ def test_a_run_that_did_not_end_well_is_inconclusive(how: Json, code: str, numbe
 
 def test_a_failed_limit_overrides_a_lost_drive_but_not_a_cancelled_test() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
-    slow = run(figure(READ, 100.0))
+    slow = run(result(READ, 100.0))
     lost_run = run(number=8, state="failed", exit_code=4, reason="went away")
     judgement = of(rules, slow, lost_run)
     assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
@@ -590,7 +590,7 @@ def test_heat_and_errors_end_the_test() -> None:
 
 def test_a_test_is_retried_only_where_that_may_change_something() -> None:
     rules = recipe(limit("figure", READ, ">=", "400") + NOTHING, top="retries = 2")
-    slow = run(figure(READ, 100.0))
+    slow = run(result(READ, 100.0))
     first = of(rules, slow)
     assert verdict.again(rules, first)
     second = of(rules, slow, earlier=[first])
@@ -598,13 +598,13 @@ def test_a_test_is_retried_only_where_that_may_change_something() -> None:
     third = of(rules, slow, earlier=[first, second])
     assert (third["retries"], verdict.again(rules, third)) == (2, False)
     assert [item["verdict"] for item in third["previous_attempts"]] == ["fail", "fail"]
-    assert not verdict.again(rules, of(rules, run(figure(READ, 500.0))))
+    assert not verdict.again(rules, of(rules, run(result(READ, 500.0))))
     # A fact, a lost drive and a wrong serial do not change with a retry.
     assert not verdict.again(rules, of(rules, slow, facts=drive(external=False)))
     lost_run = run(state="failed", exit_code=4, reason="went away")
     assert not verdict.again(rules, of(rules, lost_run))
     assert not verdict.again(recipe(limit("figure", READ, ">=", "400")), first)
-    assert not verdict.again(rules, of(rules, run(figure("x", 1.0))))
+    assert not verdict.again(rules, of(rules, run(result("x", 1.0))))
     stopped_run = run(state="cancelled", exit_code=130, reason="cancelled")
     stopped = Reason("stopped-slow", "too slow")
     assert verdict.again(rules, of(rules, stopped_run, stopped=stopped))
@@ -624,7 +624,7 @@ def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
     for (reason, code, state), value, scanned in itertools.product(
         ends, (100.0, 500.0), ("S1", "S2")
     ):
-        one = run(figure(READ, value), reason=reason, exit_code=code, state=state)
+        one = run(result(READ, value), reason=reason, exit_code=code, state=state)
         judgement = of(rules, one, scanned=scanned)
         assert (judgement["exit_code"] == 1) == (judgement["verdict"] == "fail")
         assert (judgement["exit_code"] == 0) == (judgement["verdict"] == "pass")
@@ -633,7 +633,7 @@ def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
 
 def test_judging_does_not_change_its_input() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"))
-    drive_facts, one = drive(), run(figure(READ, 100.0))
+    drive_facts, one = drive(), run(result(READ, 100.0))
     originals = copy.deepcopy((drive_facts, one))
     of(rules, one, facts=drive_facts)
     assert (drive_facts, one) == originals

@@ -74,7 +74,7 @@ def requests(name: str) -> int:
     return int(counts[0]) + int(counts[4])
 
 
-def figures(document: Any) -> dict[str, Any]:
+def results(document: Any) -> dict[str, Any]:
     """Each test's pass: IOPS, state, what the drive held, request size."""
     by_test = {}
     for item in document["results"]:
@@ -103,7 +103,7 @@ def entry(document: Any) -> dict[str, Any]:
         "queue_depth": drive["queue_depth"]["value"],
         "nr_requests": int(document["conditions"]["queue"]["nr_requests"]),
         "events": [event["kind"] for event in document["events"]],
-        "results": figures(document),
+        "results": results(document),
     }
 
 

@@ -20,7 +20,7 @@ sys.path[:0] = [str(CLONE)]
 
 from benchstick.cli.common import reader  # noqa: E402 - found by the path above
 from benchstick.plan.steps import plan_from_json  # noqa: E402
-from benchstick.store.run_reader import figures_of, samples_of  # noqa: E402
+from benchstick.store.run_reader import results_of, samples_of  # noqa: E402
 from benchstick.suites.sustained import fill_series  # noqa: E402
 from tests.vm.delayed_runs import settle  # noqa: E402
 
@@ -49,8 +49,8 @@ def series(document: Any) -> list[tuple[int, float, int, float]]:
     """The intervals of the fill, as the suite's analysis was given them."""
     with reader() as db:
         samples = samples_of(db, document["number"])
-        figures = figures_of(db, document["number"])
-    intervals = fill_series(plan_from_json(document["plan"]), figures, samples)
+        results = results_of(db, document["number"])
+    intervals = fill_series(plan_from_json(document["plan"]), results, samples)
     return [
         (item.total, round(item.seconds, 4), item.moved, round(item.t or 0.0, 4))
         for item in intervals

@@ -63,7 +63,7 @@ def test_four_drives_at_once_each_with_its_verdict(reports: Any) -> None:
     assert "drive-lost" in report["drives"][DISCONNECTED]["codes"]
     assert report["drives"][DISCONNECTED]["exit_code"] == 4
     assert report["exit"] == report["document_exit"] == 1
-    assert report["together"] >= 2, "they were measured at once, and their figures say so"
+    assert report["together"] >= 2, "they were measured at once, and their results say so"
     assert len(report["shared"]) >= 1
 
 

@@ -59,18 +59,18 @@ def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any
     for serial, transport in (("BSUAS0001", "usb-uas"), ("BSBOT0001", "usb-bot")):
         entry = measured[serial]
         assert (entry["transport"], entry["target"]) == (transport, "file on exfat")
-        figures = {figure["name"].split()[-1]: figure for figure in entry["results"]}
+        results = {result["name"].split()[-1]: result for result in entry["results"]}
         for way in ("write", "read"):
-            figure = figures[way]
-            assert figure["state"] == "valid", figure
-            detail = figure["detail"]
+            result = results[way]
+            assert result["state"] == "valid", result
+            detail = result["detail"]
             # 32 threads keep the drive full, until fewer files than it takes at once are left.
             depth = detail["inflight_median"]
             assert 0.7 * DEPTHS[serial] <= depth <= DEPTHS[serial], (serial, way, detail)
             drive_bytes = detail["counters"][f"{way}_bytes"]
             # A filesystem's own blocks come on top; a file's last block is filled up.
             assert detail["bytes"] <= drive_bytes <= 1.02 * detail["bytes"], (serial, way, detail)
-            rate = figure["value"] * 1e6
+            rate = result["value"] * 1e6
             assert is_at_limit(rate, LIMITS[serial], entry["raw"][way]), (serial, way, entry)
 
 
@@ -81,13 +81,13 @@ def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
     entry = measured[serial]["cdm"]
     for way in ("read", "write"):
         name = f"SEQ1M Q8T1 {way}"
-        figure, raw = entry["results"][name], entry["raw"][name]
-        assert figure["state"] == "valid", figure
-        rate = figure["iops"] * 2**20
+        result, raw = entry["results"][name], entry["raw"][name]
+        assert result["state"] == "valid", result
+        rate = result["iops"] * 2**20
         assert raw["share"] > 0, raw
         assert is_at_limit(rate, FAST[serial], raw["iops"] * 2**20), (way, entry)
-        assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+        assert result["device_bytes"] == pytest.approx(result["tool_bytes"], rel=0.005)
         # A request of 1 MiB comes in two on UAS, whole on BOT.
-        assert figure["inflight"] == pytest.approx(min(16, DEPTHS[serial]), rel=0.1), entry
+        assert result["inflight"] == pytest.approx(min(16, DEPTHS[serial]), rel=0.1), entry
     # What fio wrote, and the run before it, does not compress.
     assert entry["packed"] >= 0.98

@@ -46,34 +46,34 @@ def test_the_queueing_verdict_is_definite_and_agrees_with_sysfs(
 
 def assert_at_limit(entry: Any, name: str, limit: float) -> None:
     """The result is the limit, or as near to it as raw fio, which had the drive to itself."""
-    figure, raw = entry["results"][name], entry["raw"][name]
-    assert figure["state"] == "valid", figure
+    result, raw = entry["results"][name], entry["raw"][name]
+    assert result["state"] == "valid", result
     assert raw["share"] > 0.99, (name, raw)
-    assert is_at_limit(figure["iops"], limit, raw["iops"]), (figure, raw, limit)
+    assert is_at_limit(result["iops"], limit, raw["iops"]), (result, raw, limit)
 
 
 @pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
 def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
     entry = measured[name]
-    figure = entry["results"]["RND4K Q32T1 read"]
+    result = entry["results"]["RND4K Q32T1 read"]
     depth = min(32, entry["queue_depth"])
     assert_at_limit(entry, "RND4K Q32T1 read", depth * 1000 / DELAY_MS)
-    assert figure["inflight"] == depth
-    assert figure["queue"] <= 1.1 * min(32, entry["nr_requests"])
-    assert figure["request"] == 4096
-    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+    assert result["inflight"] == depth
+    assert result["queue"] <= 1.1 * min(32, entry["nr_requests"])
+    assert result["request"] == 4096
+    assert result["device_bytes"] == pytest.approx(result["tool_bytes"], rel=0.005)
 
 
 @pytest.mark.parametrize("way", ["read", "write"])
 def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
     entry = measured["truth-null"]
     assert entry["transport"] == "other"
-    figure = entry["results"][f"RND4K Q32T1 {way}"]
+    result = entry["results"][f"RND4K Q32T1 {way}"]
     assert_at_limit(entry, f"RND4K Q32T1 {way}", 32 * 1000 / NULL_DELAY_MS)
-    assert figure["request"] == 4096
-    assert figure["inflight"] == pytest.approx(32, rel=0.1)
-    assert figure["queue"] <= 1.1 * 32
-    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+    assert result["request"] == 4096
+    assert result["inflight"] == pytest.approx(32, rel=0.1)
+    assert result["queue"] <= 1.1 * 32
+    assert result["device_bytes"] == pytest.approx(result["tool_bytes"], rel=0.005)
     # 8 of 1 MiB in flight, all their parts at once.
     large = entry["results"][f"SEQ1M Q8T1 {way}"]
     assert large["state"] == "valid"
@@ -83,7 +83,7 @@ def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
 
 
 def test_a_throttled_drive_gives_its_limit(measured: Any) -> None:
-    figure = measured["truth-throttled"]["results"]["RND4K Q32T1 read"]
+    result = measured["truth-throttled"]["results"]["RND4K Q32T1 read"]
     assert_at_limit(measured["truth-throttled"], "RND4K Q32T1 read", 4 * 2**20 / 4096)
-    assert figure["request"] == pytest.approx(4096, rel=0.01)
-    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+    assert result["request"] == pytest.approx(4096, rel=0.01)
+    assert result["device_bytes"] == pytest.approx(result["tool_bytes"], rel=0.005)

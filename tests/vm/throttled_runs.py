@@ -25,7 +25,7 @@ import bench_tools  # noqa: E402 - scripts, found by the path above
 
 from benchstick.engine.copier.direct_io import syncfs  # noqa: E402
 from benchstick.plan.fileset import builtin  # noqa: E402
-from tests.vm.delayed_runs import figures, raw_fio, run, settle  # noqa: E402
+from tests.vm.delayed_runs import raw_fio, results, run, settle  # noqa: E402
 
 SCALE = 0.007
 # Many files on the one, few large ones on the other.
@@ -84,7 +84,7 @@ def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str,
     with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
         data = drive.read(8 << 20)
     packed = len(gzip.compress(data, 6)) / len(data)
-    return {"results": figures(document), "raw": raw, "packed": packed}
+    return {"results": results(document), "raw": raw, "packed": packed}
 
 
 def cdm_on_all() -> dict[str, Any]:

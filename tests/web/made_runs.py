@@ -20,9 +20,9 @@ from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.drives import sanitize_methods
 from benchstick.drives.fact_catalogue import CONDITIONS
 from benchstick.drives.types import Drive
-from benchstick.engine.measure.per_second_log import BySecond, figures_of
+from benchstick.engine.measure.per_second_log import BySecond, results_of
 from benchstick.engine.run_context import RAW_FILLED
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.states import StepState
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
@@ -112,15 +112,15 @@ class _Whole:
             self.record.step_begins(index, step.name, step.kind, self.t, folder)
             if isinstance(step, Idle) and step.temperature:
                 self._temperature(index)
-            figures, samples = self._step(index, step, folder)
+            results, samples = self._step(index, step, folder)
             self.record.step_ends(
-                index, StepState.COMPLETE, self.t, figures=figures, samples=samples
+                index, StepState.COMPLETE, self.t, results=results, samples=samples
             )
         self._conditions()
         self.story.t, self.story.target = float(self.t), "block"
         return self.story.finish()
 
-    def _step(self, index: int, step: Step, folder: str) -> tuple[list[Figure], list[Sample]]:
+    def _step(self, index: int, step: Step, folder: str) -> tuple[list[Result], list[Sample]]:
         if isinstance(step, Fio):
             self.story.artifacts(folder, step.name)
             return self._fio(index, step, self.data[step.name])
@@ -158,7 +158,7 @@ class _Whole:
             celsius = round(31 + 22 * min(1.0, self.t / self.hottest) ** 0.5)
         self.record.temperature(self.t, index, celsius, fact.source or None, fact.reason)
 
-    def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Figure], list[Sample]]:
+    def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Result], list[Sample]]:
         started_at = self.t
         moved = by_grid(outcome.pieces)
         share = {"read": 1.0, "write": 0.0}.get(
@@ -183,14 +183,14 @@ class _Whole:
             "queue": {"requested": step.job.depth, "drive": self.depth,
                       "waits_in_kernel": waits_in_kernel(step.job.depth, self.depth)},
         }  # fmt: skip
-        figures = list(self._fio_figures(step, totals, rest))
+        results = list(self._fio_results(step, totals, rest))
         if outcome.by_second is not None:
             by_second = outcome.by_second(samples)
-            figures += figures_of(step, by_second, target="block", reason=None, whole=True)
+            results += results_of(step, by_second, target="block", reason=None, whole=True)
         own = {} if step.drive_state is None else {
             "drive_state": self.plan.state_after(self.state, step.drive_state)
         }  # fmt: skip
-        return [replace(item, detail={**item.detail, **own}) for item in figures], samples
+        return [replace(item, detail={**item.detail, **own}) for item in results], samples
 
     def _totals(self, step: Fio, read: int, write_size: int, outcome: StepData) -> dict[str, Any]:
         seconds = _length(outcome)
@@ -211,9 +211,9 @@ class _Whole:
             },
         }  # fmt: skip
 
-    def _fio_figures(
+    def _fio_results(
         self, step: Fio, totals: Mapping[str, Any], rest: Mapping[str, Any]
-    ) -> Iterator[Figure]:
+    ) -> Iterator[Result]:
         seconds = totals["seconds"]
         moved = totals["read_bytes"] + totals["write_bytes"]
         for name, value, unit in (
@@ -228,7 +228,7 @@ class _Whole:
                 pass_no=step.pass_no, target="block", detail={} if name else rest,
             )  # fmt: skip
 
-    def _purge(self, index: int, step: Purge) -> tuple[list[Figure], list[Sample]]:
+    def _purge(self, index: int, step: Purge) -> tuple[list[Result], list[Sample]]:
         """By an overwrite: all written, then all read."""
         capacity, rung = self.drive.identity.capacity, sanitize_methods.find(step.rung)
         assert rung.tool == "fio"
@@ -265,7 +265,7 @@ class _Whole:
             for name, value, unit in values
         ], samples  # fmt: skip
 
-    def _markers_erased(self, step: ReadBack) -> Figure:
+    def _markers_erased(self, step: ReadBack) -> Result:
         text = f"all {step.samples} marks are gone: {step.samples} read as other"
         self.extra["purge"]["read_back"] = text
         return named(

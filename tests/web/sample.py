@@ -17,7 +17,7 @@ from benchstick.drives.shared_links import Link
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.states import GuardState, RunState, StepState
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import known_drives, live_progress
@@ -244,7 +244,7 @@ class Story:
             folder = f"runs/{self.uuid}/{index:02d}-step"
             self.record.step_begins(index, step.name, step.kind, self.t, folder)
             started_at = self.t
-            figures: list[Figure] = []
+            results: list[Result] = []
             if isinstance(step, Fio | Copy):
                 self.artifacts(folder, step.name)
             if isinstance(step, Idle) and step.temperature:
@@ -257,11 +257,11 @@ class Story:
             samples = list(self._samples(index, step))
             self.t = started_at + max(0.3, step.seconds)
             if isinstance(step, Fio) and step.recording.counted:
-                figures = self._fio(step, step.name == spoil)
+                results = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
-                figures = self._copy(step, step.name == spoil)
+                results = self._copy(step, step.name == spoil)
             self.record.step_ends(
-                index, StepState.COMPLETE, self.t, figures=figures, samples=samples
+                index, StepState.COMPLETE, self.t, results=results, samples=samples
             )
 
     def artifacts(self, folder: str, name: str) -> None:
@@ -309,7 +309,7 @@ class Story:
             )
             self.n += 1
 
-    def _fio(self, step: Fio, bad: bool) -> list[Figure]:
+    def _fio(self, step: Fio, bad: bool) -> list[Result]:
         rate, is_read = self._rate(step)
         rate *= 1 - 0.004 * self.random.random()
         state, reason = (
@@ -331,7 +331,7 @@ class Story:
         }  # fmt: skip
         rest = {"counters": counters, "totals": totals}
 
-        def one(name: str, value: float, unit: str) -> Figure:
+        def one(name: str, value: float, unit: str) -> Result:
             return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
                           target="file on exfat", state=state, reason=reason,
                           detail=rest if unit == "MB/s" else {})  # fmt: skip
@@ -342,13 +342,13 @@ class Story:
             one(f"{step.test} latency", latency, "us"),
         ]
 
-    def _copy(self, step: Copy, bad: bool) -> list[Figure]:
+    def _copy(self, step: Copy, bad: bool) -> list[Result]:
         rate, _ = self._rate(step)
         size = next(item["bytes"] for item in self.plan.sets if item["name"] == step.set_name)
         label = f"{step.set_name} {step.direction}"
         state, reason = ("invalid", "data differ: 00012.jpg") if bad else ("valid", None)
 
-        def one(name: str, value: float, unit: str) -> Figure:
+        def one(name: str, value: float, unit: str) -> Result:
             return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
                           target="file on exfat", state=state, reason=reason)  # fmt: skip
 

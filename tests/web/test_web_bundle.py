@@ -141,8 +141,8 @@ def test_its_page_is_the_same_and_says_where_it_comes_from(
         assert (text in page) == (text in client.get(f"/runs/{bench.numbers['das']}").text)
     assert ">imported<" in there.get("/runs").text
     assert there.get("/api/v1/runs").json["runs"][0]["imported"] is True
-    figures = client.get(f"/api/v1/runs/{bench.numbers['das']}").json["results"]
-    assert there.get(f"/api/v1/runs/{number}").json["results"] == figures
+    results = client.get(f"/api/v1/runs/{bench.numbers['das']}").json["results"]
+    assert there.get(f"/api/v1/runs/{number}").json["results"] == results
     assert "Imported " in there.get(f"/runs/{number}/report.html").text
 
 

@@ -410,7 +410,7 @@ def test_every_fio_result_has_its_percentiles_and_histogram(
     watched: Watched, cdm: int, client: Browser
 ) -> None:
     document = client.get(f"/api/v1/runs/{cdm}").json
-    figures = [item for item in document["results"] if item["pass"] and item["unit"] == "MB/s"]
+    results = [item for item in document["results"] if item["pass"] and item["unit"] == "MB/s"]
     page = watched.go(f"/runs/{cdm}")
     section = page.locator("#latencies")
     expect(section.locator("table").first).to_be_hidden()
@@ -418,13 +418,13 @@ def test_every_fio_result_has_its_percentiles_and_histogram(
     heads = section.locator("thead").first.locator("th").all_inner_texts()
     assert heads == ["Test", "Pass", "Mean", "50 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "Max"]
     rows = section.locator("table").first.locator("tbody tr")
-    expect(rows).to_have_count(len(figures))
-    assert len(figures) == 8
+    expect(rows).to_have_count(len(results))
+    assert len(results) == 8
     tests = [row.locator("td").first.inner_text() for row in rows.all()]
-    assert tests == [item["name"] for item in figures]
+    assert tests == [item["name"] for item in results]
     # The slowest of the invented results: a request of 4 KiB at depth 1 takes 4096 / 27.9 us.
     last = rows.nth(tests.index("RND4K Q1T1 read")).locator("td").all_inner_texts()
-    mean = figures[tests.index("RND4K Q1T1 read")]["detail"]["totals"]["latency_us"]
+    mean = results[tests.index("RND4K Q1T1 read")]["detail"]["totals"]["latency_us"]
     assert mean == pytest.approx(4096 / 27.9, rel=0.01)
     assert last[2:4] == [f"{mean:.0f} µs", f"{0.9 * mean:.0f} µs"]
     assert last[-1] == f"{40 * mean / 1000:.1f} ms"
@@ -466,23 +466,23 @@ def test_records_without_percentiles_have_no_such_section() -> None:
 
 def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
     bins = [[10, 3], [20, 1]]
-    figures = [
+    results = [
         {"name": "RND4K", "pass": at, "state": "valid",
          "detail": {"totals": {"percentiles_us": {"50": 1.0}, "histogram_us": {"write": bins}}}}
         for at in range(1, 1401)
     ]  # fmt: skip
-    entries = latencies.of_steps({"results": figures})
+    entries = latencies.of_steps({"results": results})
     assert len(entries) == 1400
     pass_numbers = [item.pass_no for item in entries if item.histogram]
     # The last ones: what a run of rounds ended with.
     assert pass_numbers == list(range(1401 - latencies.HISTOGRAMS, 1401))
-    few = latencies.of_steps({"results": figures[: latencies.HISTOGRAMS]})
+    few = latencies.of_steps({"results": results[: latencies.HISTOGRAMS]})
     assert all(item.histogram for item in few)
     # Its results and steps: the valid ones, and the last ones.
     overall = [{"name": "RND4K", "pass": None}] * 3
-    page_figures = pages.figures_shown([*figures, *overall])
-    assert page_figures == [*figures[-pages.FIGURES :], *overall]
-    assert pages.figures_shown([*figures[:20], *overall]) == [*figures[:20], *overall]
+    page_results = pages.results_shown([*results, *overall])
+    assert page_results == [*results[-pages.RESULTS :], *overall]
+    assert pages.results_shown([*results[:20], *overall]) == [*results[:20], *overall]
     steps = [
         {"step_index": at, "name": str(at), "artifacts": f"runs/u/{at}" if at < 500 else None}
         for at in range(1400)

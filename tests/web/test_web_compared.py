@@ -25,7 +25,7 @@ from benchstick.reports.drawing import COLOURS
 from benchstick.reports.metrics import escaped
 from benchstick.reports.svg import standalone
 from benchstick.store.database import open_writer
-from tests.unit.test_compare import figure, run
+from tests.unit.test_compare import result, run
 from tests.web import every_page, made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 
@@ -102,7 +102,7 @@ def test_pdf_and_csv_have_every_result_of_the_json(
     expected = [(item, row) for item in document["results"] for row in item["rows"]]
     assert len(expected) >= least
     pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All results", 9))
-    rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/results.csv?{query}").text)))
     assert len(pdf_rows) == len(rows) == len(expected)
     for (item, row), cells, line in zip(expected, pdf_rows, rows, strict=True):
         rank = "–" if row["rank"] is None else str(row["rank"])
@@ -177,7 +177,7 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
 
 
 def test_conditions_of_many_runs_are_grouped_by_value() -> None:
-    runs = [run(n, figure("A", float(n)), host={"kernel": f"6.{n // 4}"}) for n in range(1, 7)]
+    runs = [run(n, result("A", float(n)), host={"kernel": f"6.{n // 4}"}) for n in range(1, 7)]
     report = comparison_report.of_comparison({**compare(runs, mark=3), "models": []})
     table = next(part for part in report.parts if isinstance(part, Table))
     assert list(table.rows) == [
@@ -189,9 +189,9 @@ def test_conditions_of_many_runs_are_grouped_by_value() -> None:
 
 
 def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
-    passes = [figure("A", value, pass_no=at) for at, value in enumerate((40.0, 60.0), 1)]
-    runs = [run(1, figure("A", 50.0), *passes), run(2, figure("A", 100.0)),
-            run(3, figure("A", 80.0, state="invalid", reason="buffered"))]  # fmt: skip
+    passes = [result("A", value, pass_no=at) for at, value in enumerate((40.0, 60.0), 1)]
+    runs = [run(1, result("A", 50.0), *passes), run(2, result("A", 100.0)),
+            run(3, result("A", 80.0, state="invalid", reason="buffered"))]  # fmt: skip
     (ranks,) = comparison_report.ranks_of({**compare(runs), "models": []})
     assert [(bar.place, bar.look, bar.value) for bar in ranks.bars] == [
         ("1", "other", "100.0"), ("2", "mine", "50.0"), ("–", "other", "–"),
@@ -209,7 +209,7 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
             for path in fills]  # fmt: skip
     assert ends[1] - 22 == pytest.approx((ends[0] - 22) / 2, abs=0.1)
     # The part that distinguishes two drives of one name is never cut off.
-    twins = [run(n, figure("A", 1.0), model=40 * "W") for n in (1, 2)]
+    twins = [run(n, result("A", 1.0), model=40 * "W") for n in (1, 2)]
     (ranks,) = comparison_report.ranks_of({**compare(twins), "models": []})
     root = ElementTree.fromstring(standalone(ranks))
     assert any("WWW…, run 2" in "".join(text.itertext()) for text in root.iter(f"{SVG}text"))
@@ -225,7 +225,7 @@ def test_each_file_has_our_name_and_errors_are_reported(
     name = "benchstick-compare-" + query.split("&")[0].removeprefix("runs=").replace(",", "-")
     for path, kind, end in (
         ("report.html", "text/html", ".html"), ("report.pdf", "application/pdf", ".pdf"),
-        ("figures.csv", "text/csv", "-figures.csv"),
+        ("results.csv", "text/csv", "-results.csv"),
         ("charts/2.svg", "image/svg+xml", "-chart-2.svg"),
     ):  # fmt: skip
         answer = client.get(f"{way}/compare/{path}?{query}")
@@ -250,7 +250,7 @@ def test_the_command_writes_the_same(
     argv = ["compare", *numbers, "--mark", numbers[1]]
     for form, path in (
         ("html", "/compare/report.html"), ("pdf", "/compare/report.pdf"),
-        ("csv", "/compare/figures.csv"), ("json", "/api/v1/compare"),
+        ("csv", "/compare/results.csv"), ("json", "/api/v1/compare"),
     ):  # fmt: skip
         file = tmp_path / f"c.{form}"
         assert cli.invoke([*argv, "--format", form, "--output", str(file)]) == 0

@@ -102,7 +102,7 @@ def test_files_do_not_hide_it(client: Browser, number: int) -> None:
     assert client.get(f"/runs/{number}/report.pdf").status_code == 200
     assert "data corrupt" in text_of(client, f"/runs/{number}/charts/1.svg")
     assert "data corrupt" not in text_of(client, "/runs/2/charts/1.svg")
-    rows = text_of(client, f"/runs/{number}/figures.csv").splitlines()
+    rows = text_of(client, f"/runs/{number}/results.csv").splitlines()
     assert rows[0].endswith(",run_state") and all(row.endswith(",corrupt") for row in rows[1:])
 
 

@@ -402,12 +402,12 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
     story = bench.numbers["story"]
     with contextlib.closing(open_writer(bench.home)) as db:
         record = run_writer.RunRecord(db, number)
-        figures = [
+        results = [
             named(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
                            pass_no=2, target="file on exfat")
             for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
         ]  # fmt: skip
-        record.step_ends(12, StepState.COMPLETE, story.t + 2, figures=figures)
+        record.step_ends(12, StepState.COMPLETE, story.t + 2, results=results)
     expect(cells).to_have_text([re.compile("741"), re.compile("982"), re.compile("500")])
     assert not_loaded_anew(page)
 

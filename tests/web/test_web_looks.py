@@ -20,20 +20,20 @@ STYLE = Path(__file__).resolve().parents[2] / "webui/static/style.css"
 def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
     """Seven rounds that rise a little: each test has its own results."""
     plan = registry.make_plan("pts", drive, params)
-    figures = []
+    results = []
     for at, step in enumerate(plan.steps):
         if not isinstance(step, Fio) or step.round.number > 7 or step.name.startswith("fill"):
             continue
         base = {"step": step.name, "pass": step.pass_no, "target": "block", "state": "valid",
                 "reason": None, "detail": {"totals": {"write_bytes": 10**10}}}  # fmt: skip
-        figures += [
+        results += [
             {**base, "name": f"{step.test}{suffix}", "value": 1000.0 + at / 100, "unit": unit}
             for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"),
                                  (" latency max", "us"))
         ]  # fmt: skip
     return dict(
         registry.find("pts")
-        .result(plan, results_from([document(item) for item in figures]), drive)
+        .result(plan, results_from([document(item) for item in results]), drive)
         .document
     )
 

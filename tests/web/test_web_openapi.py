@@ -316,7 +316,7 @@ def test_comparisons_and_spec_sheets_are_as_documented(client: Browser, bench: B
     sweep, sustained, cdm, _ = documents
     assert sweep["charts"] and any("marks" in chart for chart in sustained["charts"])
     assert cdm["models"] and cdm["differ"]
-    assert any(row["reference"] for figure in cdm["results"] for row in figure["rows"])
+    assert any(row["reference"] for result in cdm["results"] for row in result["rows"])
     drive = client.get("/api/v1/drives/port:1-4:0")
     assert drive.json["spec_sheet"]["claims"]
     check(find("drive"), drive)
@@ -365,11 +365,11 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("compare", "/api/v1/compare?runs=3,999999", {}, 400),
     ("report_html", "/api/v1/runs/999999/report.html", {}, 404),
     ("report_pdf", "/api/v1/runs/x/report.pdf", {}, 404),
-    ("results", "/api/v1/runs/999999/figures.csv", {}, 404),
+    ("results", "/api/v1/runs/999999/results.csv", {}, 404),
     ("chart", "/api/v1/runs/1/charts/99.svg", {}, 404),
     ("compared_html", "/api/v1/compare/report.html?runs=3,999999", {}, 400),
     ("compared_pdf", "/api/v1/compare/report.pdf", {}, 400),
-    ("compared_figures", "/api/v1/compare/figures.csv?runs=2,3", {}, 400),
+    ("compared_results", "/api/v1/compare/results.csv?runs=2,3", {}, 400),
     ("compared_ranks", "/api/v1/compare/ranks/999.svg?runs=3,4", {}, 404),
     ("compared_chart", "/api/v1/compare/charts/1.svg?runs=x", {}, 400),
     ("bundle", "/api/v1/runs/6/bundle", {}, 400),
@@ -453,9 +453,9 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
 # What is a file to keep, and no page.
 FILES = ("runs.export", "verdicts.export", "verdicts.export_all", "runs.artifact",
-         "reports.as_html", "reports.as_pdf", "reports.figures",
+         "reports.as_html", "reports.as_pdf", "reports.results",
          "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
-         "reports.compared_figures", "reports.compared_ranks",
+         "reports.compared_results", "reports.compared_ranks",
          "reports.compared_chart")  # fmt: skip
 QUERIES = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.passes=2",
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip

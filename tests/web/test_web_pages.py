@@ -113,17 +113,17 @@ def card_of(html: str, key: str) -> str:
     return card
 
 
-def figures_in(html: str) -> list[str]:
+def results_in(html: str) -> list[str]:
     """The headline results in a part of a page."""
     one = r'<span class="fig">(.*?</span> <span class="nowrap">.*?)</span></span>'
     return [words(part).strip() for part in re.findall(one, html, re.S)]
 
 
-def figures_of(app: Flask, headline: list[dict[str, Any]]) -> list[str]:
+def results_of(app: Flask, headline: list[dict[str, Any]]) -> list[str]:
     """What the page shows of the headline of a run."""
     with app.test_request_context("/"):
         macros: Any = app.jinja_env.get_template("macros.html").module
-        return figures_in(str(macros.figures(headline[:2])))
+        return results_in(str(macros.results(headline[:2])))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: Non
             continue
         assert f"Last: {last['suite']}" in words(card)
         assert formatting.ago(last["created_utc"]) in words(card)
-        assert figures_in(card) == figures_of(app, last["headline"])
+        assert results_in(card) == results_of(app, last["headline"])
         if not last["headline"]:
             assert last["state"] in words(card)
         counts["runs"] += drive["runs"]
@@ -181,7 +181,7 @@ def test_the_json_of_a_drive_has_all_that_its_page_shows(app: Flask, still: None
         assert len(rows) == len(twin["history"])
         for row, run in zip(rows, twin["history"], strict=True):
             assert f'href="/runs/{run["number"]}"' in row
-            assert figures_in(row) == figures_of(app, run["headline"])
+            assert results_in(row) == results_of(app, run["headline"])
             assert run["state"] in words(row)
             assert formatting.ago(run["created_utc"]) in words(row)
         if rows:

@@ -39,14 +39,14 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
     assert "reference, not measured here" in row
     assert "\u202e" not in row
     # Next to the measured ones by its value, and without a rank.
-    (figure,) = [
+    (result,) = [
         item
         for item in signed_in.client.get(f"/api/v1/compare?{query}").json["results"]
         if item["name"] == "SEQ1M Q8T1 read"
     ]
-    values = [item["value"] for item in figure["rows"]]
+    values = [item["value"] for item in result["rows"]]
     assert values == sorted(values, reverse=True)
-    assert sorted(item["rank"] or 0 for item in figure["rows"]) == [0, 1, 2]
+    assert sorted(item["rank"] or 0 for item in result["rows"]) == [0, 1, 2]
     without = signed_in.client.get(f"/compare?{query}&references=no")
     assert 'class="ref"' not in without.text
     assert f"/api/v1/compare?{query.split('&')[0]}" in without.text

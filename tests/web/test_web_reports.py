@@ -26,7 +26,7 @@ from benchstick.plan.plain import plain
 from benchstick.plan.states import GuardState
 from benchstick.reports import run_report
 from benchstick.store.database import open_reader, open_writer
-from benchstick.store.export import figures_csv
+from benchstick.store.export import results_csv
 from benchstick.store.run_reader import run_json
 from benchstick.store.run_results import Sample
 from tests.results import results_from
@@ -76,7 +76,7 @@ def test_each_file_is_attached_under_a_name_of_ours(
     for path, kind, name in (
         ("report.html", "text/html; charset=utf-8", f"run-{number}.html"),
         ("report.pdf", "application/pdf", f"run-{number}.pdf"),
-        ("figures.csv", "text/csv; charset=utf-8", f"run-{number}-figures.csv"),
+        ("results.csv", "text/csv; charset=utf-8", f"run-{number}-results.csv"),
         ("charts/1.svg", "image/svg+xml", f"run-{number}-chart-1.svg"),
     ):
         with client.get(f"{way}/runs/{number}/{path}") as answer:
@@ -88,7 +88,7 @@ def test_each_file_is_attached_under_a_name_of_ours(
 
 
 def test_what_is_not_there_is_404(client: Browser, runs: dict[str, int]) -> None:
-    for path in ("99999/report.html", "99999/report.pdf", "x/report.html", "99999/figures.csv",
+    for path in ("99999/report.html", "99999/report.pdf", "x/report.html", "99999/results.csv",
                  f"{runs['sweep']}/charts/0.svg", f"{runs['sweep']}/charts/4.svg",
                  f"{runs['sweep']}/charts/x.svg", "99999/charts/1.svg"):  # fmt: skip
         for way in ("", "/api/v1"):
@@ -106,24 +106,24 @@ def test_the_pdf_has_every_result_of_the_json(client: Browser, bench: Bench) -> 
     for name in ("das", "cdm", "slow"):
         number = bench.numbers[name]
         data = client.get(f"/api/v1/runs/{number}/report.pdf").data
-        rows = list(figure_rows(data))
-        figures = client.get(f"/api/v1/runs/{number}").json["results"]
-        assert len(rows) == len(figures) > 20
-        for row, figure in zip(rows, figures, strict=True):
-            pass_text = "all" if figure["pass"] is None else str(figure["pass"])
+        rows = list(result_rows(data))
+        results = client.get(f"/api/v1/runs/{number}").json["results"]
+        assert len(rows) == len(results) > 20
+        for row, result in zip(rows, results, strict=True):
+            pass_text = "all" if result["pass"] is None else str(result["pass"])
             assert (row[0], row[1], row[3], row[4]) == (
-                figure["name"], pass_text, figure["unit"], figure["target"],
+                result["name"], pass_text, result["unit"], result["target"],
             )  # fmt: skip
-            assert row[5].startswith(figure["state"])
-            if figure["value"] is None:
+            assert row[5].startswith(result["state"])
+            if result["value"] is None:
                 assert row[2] == "–"
             else:
-                assert math.isclose(float(row[2]), figure["value"], rel_tol=1e-5)
-            for word in (figure["reason"] or "").split():
+                assert math.isclose(float(row[2]), result["value"], rel_tol=1e-5)
+            for word in (result["reason"] or "").split():
                 assert word in row[5]
 
 
-def figure_rows(data: bytes) -> Iterator[list[str]]:
+def result_rows(data: bytes) -> Iterator[list[str]]:
     """The cells of each row of the table of all results: a row starts at the left edge, and each of
     its cells is below its column's name."""
     pieces: list[tuple[float, float, str]] = []
@@ -158,12 +158,12 @@ def figure_rows(data: bytes) -> Iterator[list[str]]:
 def test_no_cell_of_the_csv_is_a_formula(
     client: Browser, runs: dict[str, int], bench: Bench
 ) -> None:
-    text = client.get(f"/runs/{runs['hostile']}/figures.csv").text
+    text = client.get(f"/runs/{runs['hostile']}/results.csv").text
     hostile = document(bench, runs["hostile"])
     rows = list(csv.reader(io.StringIO(text)))
     assert {row[3][:3] for row in rows[1:]} == {"'=1"}
     assert rows[1][3] == plain(f"'{HOSTILE}")
-    assert [row[3][:3] for row in csv.reader(io.StringIO(figures_csv(
+    assert [row[3][:3] for row in csv.reader(io.StringIO(results_csv(
         hostile, results_from(hostile["results"])
     )))][1] == "'=1"  # fmt: skip
     for row in rows[1:]:
@@ -276,20 +276,20 @@ def test_without_scripts_it_shows_all_values(
     context = chromium.new_context(offline=True, java_script_enabled=False)
     page = context.new_page()
     page.goto(file.as_uri())
-    figure = page.locator("figure.chart").nth(1)
-    expect(figure.locator("figcaption")).to_have_text("Speed by time")
-    expect(figure.locator(".legend span")).to_have_text(["write", "temperature"])
-    texts = figure.locator(":scope > svg text").all_text_contents()
+    result = page.locator("figure.chart").nth(1)
+    expect(result.locator("figcaption")).to_have_text("Speed by time")
+    expect(result.locator(".legend span")).to_have_text(["write", "temperature"])
+    texts = result.locator(":scope > svg text").all_text_contents()
     assert {"MB/s", "1000", "40 °C", "200 s"} <= set(texts)
     # A mark has its place as a title.
-    marks = figure.locator(":scope > svg text title").all_text_contents()
+    marks = result.locator(":scope > svg text title").all_text_contents()
     assert [re.sub(r"[\d.]+", "N", text) for text in marks] == [
         "knee, N s",
         "slow for N min N s, N s",
     ]
     # Under the pointer is what the record has at that place.
     chart = document(bench, runs["sustained"])["result"]["charts"][1]
-    titles = figure.locator("rect title").all_text_contents()
+    titles = result.locator("rect title").all_text_contents()
     assert 60 < len(titles) <= 96
     rows = [dict(text.split(": ") for text in title.split("\n")[1:]) for title in titles]
     points = [y for line in chart["series"] if line["name"] == "write" for _, y in line["points"]]

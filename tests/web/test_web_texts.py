@@ -97,10 +97,10 @@ def test_one_pass_and_many(app: Flask) -> None:
     for passes, text in (([1], "best of 1 pass, raw"), ([1, 2], "best of 2 passes, raw")):
         html = source.render(plan={"target": "raw"}, passes=passes, **context)
         assert text in words(html)
-    figure = {"unit": "MB/s", "pass": 1, "state": "valid", "name": "x"}
+    result = {"unit": "MB/s", "pass": 1, "state": "valid", "name": "x"}
     for count, text in ((1, "the pass was checked against the drive"),
                         (3, "all 3 passes were checked against the drive")):  # fmt: skip
-        row = conditions._counters({"results": [figure] * count})
+        row = conditions._counters({"results": [result] * count})
         assert row is not None
         assert row.text == text
 

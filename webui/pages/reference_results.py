@@ -25,8 +25,8 @@ def _suite() -> str | None:
 @bp.get("/api/v1/references")
 def api_index() -> Response:
     """The reference results, of one suite with `?suite=NAME`."""
-    figures = bench().references(_suite())
-    return reply({"schema": "benchstick/references/2", "references": figures})
+    results = bench().references(_suite())
+    return reply({"schema": "benchstick/references/2", "references": results})
 
 
 @bp.get("/references")
@@ -54,8 +54,8 @@ def api_add() -> Response:
     text = body.get("text")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise BadInput("text: expected the file's content, up to 60000 characters", field="text")
-    figures = files.read(text.encode("utf-8", "surrogatepass"), name)
-    count = bench().add_references(figures)
+    results = files.read(text.encode("utf-8", "surrogatepass"), name)
+    count = bench().add_references(results)
     return reply({"schema": "benchstick/references-kept/1", "kept": count}, 201)
 
 
@@ -75,12 +75,12 @@ def add() -> BaseResponse:
 
 
 def _remove(number: str) -> int:
-    figure_number = number_in_path(number, "Reference result")
+    result_number = number_in_path(number, "Reference result")
     try:
-        bench().remove_references([figure_number])
+        bench().remove_references([result_number])
     except BadInput as error:
-        raise not_found(f"Reference result {figure_number}: there is none.") from error
-    return figure_number
+        raise not_found(f"Reference result {result_number}: there is none.") from error
+    return result_number
 
 
 @bp.post("/references/<number>/remove")

@@ -18,7 +18,7 @@ from webui.errors import WebError, not_found
 from webui.forms.inputs import number_in_path
 from webui.responses import reply
 from webui.view import compare
-from webui.view.runs import document, figures_csv
+from webui.view.runs import document, results_csv
 
 bp = Blueprint("reports", __name__)
 
@@ -59,13 +59,13 @@ def as_pdf(number: str) -> Response:
     return attached(pdf.document(content), "application/pdf", f"{name}.pdf")
 
 
-@bp.get("/runs/<number>/figures.csv")
-@bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
-def figures(number: str) -> Response:
+@bp.get("/runs/<number>/results.csv")
+@bp.get("/api/v1/runs/<number>/results.csv", endpoint="api_results")
+def results(number: str) -> Response:
     """The results, one a line, as the export's `csv`."""
     run_number = number_in_path(number, "Run")
-    name = f"benchstick-run-{run_number}-figures.csv"
-    return attached(figures_csv(run_number), "text/csv; charset=utf-8", name)
+    name = f"benchstick-run-{run_number}-results.csv"
+    return attached(results_csv(run_number), "text/csv; charset=utf-8", name)
 
 
 @bp.get("/runs/<number>/charts/<which>.svg")
@@ -108,12 +108,12 @@ def compared_pdf() -> Response:
     return attached(pdf.document(content), "application/pdf", f"{ranking.name_of(comparison)}.pdf")
 
 
-@bp.get("/compare/figures.csv")
-@bp.get("/api/v1/compare/figures.csv", endpoint="api_compared_figures")
-def compared_figures() -> Response:
+@bp.get("/compare/results.csv")
+@bp.get("/api/v1/compare/results.csv", endpoint="api_compared_results")
+def compared_results() -> Response:
     """The compared results, one a line for each run and reference."""
     comparison = compare.document()
-    name = f"{ranking.name_of(comparison)}-figures.csv"
+    name = f"{ranking.name_of(comparison)}-results.csv"
     return attached(comparison_csv(comparison), "text/csv; charset=utf-8", name)
 
 

@@ -28,13 +28,13 @@ from webui.view.runs import (
     commands_of,
     document,
     document_and_results,
-    figures_csv,
-    figures_shown,
     grid,
     list_for_api,
     list_for_page,
     open_file,
     passes_of,
+    results_csv,
+    results_shown,
     steps_bar,
     suite_title,
 )
@@ -100,13 +100,13 @@ def api_index() -> Response:
 
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
-    run, figures = document_and_results(_number(number))
+    run, results = document_and_results(_number(number))
     result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
     samples = bench().samples_count(run["number"])
     steps = latencies.of_steps(run)
-    grid_rows = grid(run, figures)
+    grid_rows = grid(run, results)
     return render_template(
         "run.html",
         run=run,
@@ -130,8 +130,8 @@ def run(number: str) -> str:
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
         rests=list(conditions.rows(run)),
-        untrusted=[figure for figure in run["results"] if figure["state"] != "valid"],
-        figures=figures_shown(run["results"]),
+        untrusted=[item for item in run["results"] if item["state"] != "valid"],
+        results=results_shown(run["results"]),
         commands=commands_of(run),
         others=bench().others_of_suite(
             run["suite"], practice=run["practice"], leave_out=[run["number"]]
@@ -227,8 +227,8 @@ def export(number: str) -> Response:
         response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
     elif form == "csv":
-        response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
-        name += "-figures.csv"
+        response = Response(results_csv(run_number), content_type="text/csv; charset=utf-8")
+        name += "-results.csv"
     elif form == "samples":
         text = bench().samples_csv(run_number)
         response = Response(text, content_type="text/csv; charset=utf-8")

@@ -49,18 +49,18 @@ def columns(latencies: Sequence[Latency]) -> list[str]:
 
 
 def _of_steps(run: Mapping[str, Any]) -> Iterator[Latency]:
-    for figure in run["results"]:
-        totals = (figure.get("detail") or {}).get("totals")
-        if figure["pass"] is None or not isinstance(totals, Mapping):
+    for result in run["results"]:
+        totals = (result.get("detail") or {}).get("totals")
+        if result["pass"] is None or not isinstance(totals, Mapping):
             continue
         percentiles = _percentiles(totals.get("percentiles_us"))
         if not percentiles:
             continue
         histogram = totals.get("histogram_us")
         yield Latency(
-            name=str(figure["name"]),
-            pass_no=figure["pass"],
-            state=str(figure["state"]),
+            name=str(result["name"]),
+            pass_no=result["pass"],
+            state=str(result["state"]),
             mean=totals.get("latency_us"),
             percentiles=percentiles,
             most=totals.get("max_us"),

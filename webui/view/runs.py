@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.figure import Figure
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Plan, plan_from_json
 from benchstick.protocol.messages import RunEntry
 from benchstick.suites import cdm, registry
-from benchstick.suites.interface import Result
+from benchstick.suites.interface import SuiteResult
 from webui.context import bench, no_run, page_state
 from webui.errors import WebError, not_found
 
 # Limits of a run's page: a day of rounds has ten thousand results and more than a thousand steps.
 # The page shows the results over all passes and so many others, and the first and last steps.
-FIGURES = 1000
+RESULTS = 1000
 FIRST_STEPS, LAST_STEPS = 20, 100
 # Columns of the table of every pass: the suite takes no more than 9.
 PASSES = 20
@@ -80,22 +80,22 @@ def document(number: int) -> dict[str, Any]:
     return document_and_results(number)[0]
 
 
-def document_and_results(number: int) -> tuple[dict[str, Any], list[Figure]]:
+def document_and_results(number: int) -> tuple[dict[str, Any], list[Result]]:
     """The run's document, and its results, of an unfinished run with those over all passes so
     far."""
     record = bench().run(number)
     if record is None:
         raise no_run(number)
-    run, figures = record.document, list(record.figures)
-    result = partial_result(run, figures)
-    run["partial_result"] = None if result is None else result.document
-    return run, figures if result is None else [*figures, *result.figures]
+    run, results = record.document, list(record.results)
+    suite_result = partial_result(run, results)
+    run["partial_result"] = None if suite_result is None else suite_result.document
+    return run, results if suite_result is None else [*results, *suite_result.results]
 
 
-def partial_result(run: Mapping[str, Any], figures: Sequence[Figure]) -> Result | None:
+def partial_result(run: Mapping[str, Any], results: Sequence[Result]) -> SuiteResult | None:
     """The suite's result from the finished steps of a run that has no result yet: it is running, or
     its process died. None where nothing was measured yet."""
-    measured = [figure for figure in figures if figure.pass_no is not None]
+    measured = [result for result in results if result.pass_no is not None]
     suite = registry.all_suites().get(run["suite"])
     if run["result"] is not None or run["imported"] or suite is None or not measured:
         return None
@@ -111,10 +111,10 @@ def _plan(run: Mapping[str, Any]) -> Plan | None:
         return None
 
 
-def grid(run: Mapping[str, Any], figures: Sequence[Figure]) -> list[cdm.GridRow]:
+def grid(run: Mapping[str, Any], results: Sequence[Result]) -> list[cdm.GridRow]:
     """The grid of a CrystalDiskMark-style run; empty of any other run."""
     plan = _plan(run) if run["suite"] == cdm.Cdm.name else None
-    return [] if plan is None else [row for row in cdm.grid_of(plan, figures) if row.cells]
+    return [] if plan is None else [row for row in cdm.grid_of(plan, results) if row.cells]
 
 
 def passes_of(rows: Sequence[cdm.GridRow]) -> list[int]:
@@ -155,7 +155,7 @@ def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
     return state == "running" and run["state"] != "running"
 
 
-def figures_csv(number: int) -> str:
+def results_csv(number: int) -> str:
     """The results of a run, one a line. WebError 404 when there is no such run."""
     text = bench().results_csv(number)
     if text is None:
@@ -185,17 +185,17 @@ def open_file(path: Path) -> io.BufferedReader:
     return os.fdopen(fd, "rb")
 
 
-def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """All results; of very many those over all passes, and the last `FIGURES` of the others."""
-    over_all = sum(figure["pass"] is None for figure in figures)
-    early = len(figures) - over_all - FIGURES
+def results_shown(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """All results; of very many those over all passes, and the last `RESULTS` of the others."""
+    over_all = sum(result["pass"] is None for result in results)
+    early = len(results) - over_all - RESULTS
     selection = []
-    for figure in figures:
-        if figure["pass"] is not None:
+    for result in results:
+        if result["pass"] is not None:
             early -= 1
             if early >= 0:
                 continue
-        selection.append(figure)
+        selection.append(result)
     return selection
 
 

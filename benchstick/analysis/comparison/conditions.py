@@ -41,7 +41,7 @@ def _target(run: Json) -> Any:
     target = _part(run, "conditions", "target")
     if target is not None:
         return target
-    targets = {figure["target"] for figure in run["results"]}
+    targets = {result["target"] for result in run["results"]}
     return ", ".join(sorted(targets)) or _part(run, "plan", "target")
 
 

@@ -74,7 +74,7 @@ def compare(
         "under_test": marked,
         "runs": entries,
         "differ": differing(runs),
-        "results": [_figure(key, entries, tables, references) for key in shared],
+        "results": [_result(key, entries, tables, references) for key in shared],
         "apart": [
             {"name": key.name, "unit": unit, "run": number} for (key, unit), number in apart.items()
         ],
@@ -140,16 +140,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _by_key(figures: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
+def _by_key(results: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
     """Each result of a run by key and unit: the one over all passes, and its passes."""
     table: dict[Key, Json] = {}
-    for figure in figures:
-        key = (key_of(figure), str(figure["unit"]))
+    for result in results:
+        key = (key_of(result), str(result["unit"]))
         entry = table.setdefault(key, {"overall": None, "passes": []})
-        if figure["pass"] is not None:
-            entry["passes"].append(figure)
+        if result["pass"] is not None:
+            entry["passes"].append(result)
         elif entry["overall"] is None:
-            entry["overall"] = figure
+            entry["overall"] = result
     return table
 
 
@@ -167,7 +167,7 @@ def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], di
     return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < least}
 
 
-def _figure(
+def _result(
     key: Key,
     entries: Sequence[Mapping[str, Any]],
     tables: Mapping[int, Mapping[Key, Json]],
@@ -223,8 +223,8 @@ def _value(entry: Json | None) -> Json:
     good = [
         item["value"] for item in passes if item["state"] == "valid" and _is_number(item["value"])
     ]
-    figure = overall or _of_passes(passes, good)
-    value, state, reason = figure["value"], figure["state"], figure["reason"]
+    result = overall or _of_passes(passes, good)
+    value, state, reason = result["value"], result["state"], result["reason"]
     if not _is_number(value):
         value = None
         if state == "valid":
@@ -236,7 +236,7 @@ def _value(entry: Json | None) -> Json:
         "max": max(good, default=None),
         "passes": good,
         "passes_all": len(passes),
-        "target": figure["target"],
+        "target": result["target"],
         "state": state,
         "reason": reason,
     }

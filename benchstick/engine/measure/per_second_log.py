@@ -18,8 +18,8 @@ from typing import Any
 
 from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import IOPS_BY_SECOND, LATENCY_BY_SECOND, Quantity
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio
 from benchstick.store.run_results import Sample
@@ -99,9 +99,9 @@ def by_second(
     return BySecond("counters", reason, 1, rates, means, maxima, latency_why)
 
 
-def figures_of(
+def results_of(
     step: Fio, series: BySecond, *, target: str, reason: str | None, whole: bool
-) -> list[Figure]:
+) -> list[Result]:
     """The mean IOPS and latency of all seconds, as results with their series.
 
     `target` is what the step measured, `reason` the reason why they are invalid. `whole` is False
@@ -110,12 +110,12 @@ def figures_of(
     if not whole and step.job.runtime is not None:
         reason = f"{reason} after {len(series.iops)} s of {step.job.runtime:g}"
 
-    def figure(
+    def result(
         quantity: Quantity, value: float | None, info: dict[str, Any], reason: str | None
-    ) -> Figure:
+    ) -> Result:
         state = Validity.INVALID if reason else Validity.VALID
         state = Validity.SKIPPED if value is None else state
-        return Figure(
+        return Result(
             step=step.name,
             test=step.test,
             quantity=quantity,
@@ -130,7 +130,7 @@ def figures_of(
         )
 
     cause = reason or "it ended before a second"
-    iops = figure(IOPS_BY_SECOND, None, {}, cause)
+    iops = result(IOPS_BY_SECOND, None, {}, cause)
     if series.iops:
         iops_detail = {
             "source": series.source,
@@ -139,16 +139,16 @@ def figures_of(
             "summary": summary(series.iops, start=series.start),
             "series": reduced(series.iops, start=series.start),
         }
-        iops = figure(IOPS_BY_SECOND, sum(series.iops) / len(series.iops), iops_detail, reason)
+        iops = result(IOPS_BY_SECOND, sum(series.iops) / len(series.iops), iops_detail, reason)
     means = [value for value in series.latency_mean if value is not None]
     if series.latency_why or not means:
-        return [iops, figure(LATENCY_BY_SECOND, None, {}, series.latency_why or cause)]
+        return [iops, result(LATENCY_BY_SECOND, None, {}, series.latency_why or cause)]
     rest = {
         "mean": reduced(series.latency_mean),
         "max": reduced(series.latency_max),
         "above": seconds_above(series.latency_max),
     }
-    return [iops, figure(LATENCY_BY_SECOND, sum(means) / len(means), rest, reason)]
+    return [iops, result(LATENCY_BY_SECOND, sum(means) / len(means), rest, reason)]
 
 
 def _text(path: Path) -> str:

@@ -19,10 +19,10 @@ from benchstick.engine.fileset_source.passes import Options
 from benchstick.engine.measure import page_cache
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.step_artifacts import StepFolder
-from benchstick.engine.steps.figures import figure_of_pass
-from benchstick.plan.figure import Figure
+from benchstick.engine.steps.results import result_of_pass
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.quantity import SPEED, TIME
+from benchstick.plan.result import Result
 from benchstick.plan.steps import FROM, TO, Copy, CopyWithin, LaySet
 from benchstick.plan.units import megabytes_per_second, size_text
 
@@ -49,7 +49,7 @@ def do_copy(work: Work, step: Copy) -> StepOutcome:
     detail["copy"] = {
         key: value for key, value in report.to_json().items() if key not in ("files", "errors")
     }
-    return StepOutcome(figures=_copy_figures(work, step, report, reason, detail), detail=detail)
+    return StepOutcome(results=_copy_results(work, step, report, reason, detail), detail=detail)
 
 
 def _store_report(work: Work, artifacts: StepFolder, report: CopyReport) -> None:
@@ -125,18 +125,18 @@ def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) 
     }
 
 
-def _copy_figures(
+def _copy_results(
     work: Work,
     step: Copy | CopyWithin,
     report: CopyReport,
     reason: str | None,
     detail: Mapping[str, Any],
-) -> list[Figure]:
+) -> list[Result]:
     rest = _copy_detail(work.filesets.sets[step.set_name], report, detail)
     if isinstance(step, CopyWithin):
         rest["totals"] = {"read_bytes": report.bytes, "write_bytes": report.bytes}
     return [
-        figure_of_pass(work, step, quantity, value, unit, reason, rest)
+        result_of_pass(work, step, quantity, value, unit, reason, rest)
         for quantity, value, unit in (
             (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
             (TIME, report.seconds, "s"),
@@ -176,7 +176,7 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
         )
     _store_report(work, work.current.artifacts, report)
     reason = _within_distrust(work, step, report, detail)
-    return StepOutcome(figures=_copy_figures(work, step, report, reason, detail), detail=detail)
+    return StepOutcome(results=_copy_results(work, step, report, reason, detail), detail=detail)
 
 
 def _within_distrust(

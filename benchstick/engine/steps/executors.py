@@ -7,10 +7,10 @@ from typing import Any
 
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.copy import do_copy, do_copy_within, do_lay_set
-from benchstick.engine.steps.figures import do_skip
 from benchstick.engine.steps.file_sets import do_build_set, do_verify
 from benchstick.engine.steps.fio import do_fio
 from benchstick.engine.steps.idle import do_idle
+from benchstick.engine.steps.results import do_skip
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.engine.steps.sanitize_sampling import do_mark, do_read_back
 from benchstick.engine.steps.target import do_empty, do_prepare, settle

@@ -15,13 +15,13 @@ from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.validity import distrust
 from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.measure import fio, page_cache
-from benchstick.engine.measure.per_second_log import by_second, figures_of
+from benchstick.engine.measure.per_second_log import by_second, results_of
 from benchstick.engine.run_context import StepOutcome, Work
-from benchstick.engine.steps.figures import figure_of_pass, skipped_figure, target_of
+from benchstick.engine.steps.results import result_of_pass, skipped_result, target_of
 from benchstick.engine.steps.target import settle
 from benchstick.errors import BadInput, BenchError, Inconclusive
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import IOPS, LATENCY, LATENCY_MAX, SPEED, latency_percentile
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Fio
 
 TEST_FILE = "benchstick.test"
@@ -38,12 +38,12 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     assert folder is not None
     lacking = fio.lacking(step)
     if lacking:
-        figures = (
-            [skipped_figure(work, step, "MB/s", step.pass_no, lacking)]
+        results = (
+            [skipped_result(work, step, "MB/s", step.pass_no, lacking)]
             if step.recording.counted
             else []
         )
-        return StepOutcome(skipped=lacking, figures=figures)
+        return StepOutcome(skipped=lacking, results=results)
     raw = work.target.folder is None or step.span.whole_drive
     filename = work.drive.path if raw else str(_test_file(work))
     no_logs = fio.lacks(("log_window_value",)) if step.recording.series else None
@@ -67,17 +67,17 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
         if step.recording.series and step.recording.counted:
             # An error here must not hide why the step ended.
             with contextlib.suppress(BenchError, OSError):
-                figures = _by_second(work, step, started_at, None, no_logs, stop.message)
-                work.current.partial = StepOutcome(figures=figures, detail=detail)
+                results = _by_second(work, step, started_at, None, no_logs, stop.message)
+                work.current.partial = StepOutcome(results=results, detail=detail)
         raise
     detail["totals"] = _totals_json(totals)
     if not step.recording.counted:
         return StepOutcome(detail=detail)
     reason = _fio_distrust(work, step, totals, detail)
-    figures = _fio_figures(work, step, totals, reason, detail)
+    results = _fio_results(work, step, totals, reason, detail)
     if step.recording.series:
-        figures += _by_second(work, step, started_at, totals, no_logs, reason)
-    return StepOutcome(figures=figures, detail=detail)
+        results += _by_second(work, step, started_at, totals, no_logs, reason)
+    return StepOutcome(results=results, detail=detail)
 
 
 def _follows_a_write(work: Work) -> bool:
@@ -179,9 +179,9 @@ def _fio_distrust(
     return None if totals.bytes else "nothing was moved"
 
 
-def _fio_figures(
+def _fio_results(
     work: Work, step: Fio, totals: fio.Totals, reason: str | None, detail: Mapping[str, Any]
-) -> list[Figure]:
+) -> list[Result]:
     rest = {key: detail[key] for key in ("counters", "inflight_median", "totals")}
     depth = work.drive.value("queue_depth")
     step_depth = step.job.depth * step.job.threads
@@ -197,7 +197,7 @@ def _fio_figures(
         (latency_percentile(float(name)), us, "us") for name, us in totals.percentiles.items()
     ]
     return [
-        figure_of_pass(
+        result_of_pass(
             work, step, quantity, value, unit, reason, rest if quantity == SPEED else state
         )
         for quantity, value, unit in (
@@ -224,7 +224,7 @@ def _by_second(
     totals: fio.Totals | None,
     lacking: str | None,
     reason: str | None,
-) -> list[Figure]:
+) -> list[Result]:
     """The mean IOPS and latency of all seconds, with their series; all values in `by-second.csv`.
 
     `started_at` is the start of the step in seconds of the run, `totals` None when it ended early,
@@ -250,6 +250,6 @@ def _by_second(
     )
     work.current.artifacts.text("by-second.csv", series.csv())
     target = target_of(work, step)
-    figures = figures_of(step, series, target=target, reason=reason, whole=totals is not None)
+    results = results_of(step, series, target=target, reason=reason, whole=totals is not None)
     state = _own_state(work, step)
-    return [replace(item, detail={**item.detail, **state}) for item in figures]
+    return [replace(item, detail={**item.detail, **state}) for item in results]

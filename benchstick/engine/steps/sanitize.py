@@ -26,8 +26,8 @@ from benchstick.engine.measure import fio
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import OVERWRITE, PURGE, SPEED, TIME, Quantity
+from benchstick.plan.result import Result
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
 
@@ -79,13 +79,13 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
         work.tool(["blockdev", "--flushbufs", work.drive.path], timeout=120, stoppable=False)
     if leftover is not None:
         evidence["resumes"] = leftover.run
-    figures = list(_figures(work, step, rung, seconds, evidence, detail))
+    results = list(_results(work, step, rung, seconds, evidence, detail))
     work.conditions.state = sanitize_methods.state_after(rung.name)
     work.conditions.extra["purge"] = {
         "rung": rung.name, "requested_rung": step.user_rung, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
-    outcome = StepOutcome(figures=figures, detail={**detail, **work.conditions.extra["purge"]})
+    outcome = StepOutcome(results=results, detail={**detail, **work.conditions.extra["purge"]})
     if work.cancel.is_set() and not rung.stoppable:
         work.current.partial = outcome
         raise Cancelled(f"cancelled; {rung.title} completed first, nothing was read back")
@@ -190,26 +190,26 @@ def _ended_badly(work: Work, step: int, reason: str) -> None:
         work.record.event(work.now, "purge", leftover.describe())
 
 
-def _figures(
+def _results(
     work: Work,
     step: Purge,
     rung: Rung,
     seconds: float,
     evidence: Evidence,
     detail: Mapping[str, Any],
-) -> Iterator[Figure]:
-    def figure(test: str, quantity: Quantity, value: float, unit: str) -> Figure:
+) -> Iterator[Result]:
+    def result(test: str, quantity: Quantity, value: float, unit: str) -> Result:
         rest = {"rung": rung.name, "counters": detail["counters"]}
-        return Figure(
+        return Result(
             step=step.name, test=test, quantity=quantity, value=value, unit=unit, pass_no=1,
             target=work.target.name, detail=rest,
         )  # fmt: skip
 
-    yield figure(PURGE, TIME, seconds, "s")
+    yield result(PURGE, TIME, seconds, "s")
     for way in ("write", "read"):
         moved = evidence.pop(f"{way}_speed", None)
         if moved is not None:
-            yield figure(OVERWRITE[way], SPEED, moved, "MB/s")
+            yield result(OVERWRITE[way], SPEED, moved, "MB/s")
 
 
 def _version(name: str) -> str:

@@ -13,8 +13,8 @@ from benchstick.analysis.sanitize_sampling import Marks, what_is_there
 from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import MARKS_GONE, SHARE
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Mark, ReadBack
 
@@ -56,7 +56,7 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
             if kind == "mark":
                 hits.append(place)
     text = _sentence(counts, hits, marks.count)
-    figure = Figure(
+    result = Result(
         step=step.name, test=MARKS_GONE, quantity=SHARE,
         value=100.0 * (marks.count - len(hits)) / marks.count, unit="%", pass_no=1,
         target=work.target.name, state=Validity.INVALID if hits else Validity.VALID,
@@ -65,9 +65,9 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     )  # fmt: skip
     work.read_back(text, proved=not hits)
     if hits and step.required:
-        work.record.figures([figure])
+        work.record.results([result])
         raise Inconclusive(f"the purge is not proved: {text}")
-    return StepOutcome(figures=[figure], detail={"found": dict(counts)})
+    return StepOutcome(results=[result], detail={"found": dict(counts)})
 
 
 def _sentence(counts: Counter[str], hits: list[int], count: int) -> str:

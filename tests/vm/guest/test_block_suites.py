@@ -234,12 +234,12 @@ def test_a_raw_drive_is_given_what_the_plan_says(
     for planned, detail in run.fio_steps():
         if not planned["counted"]:
             continue
-        figure = counted[planned["test"]]
-        assert figure["target"] == "block"
+        result = counted[planned["test"]]
+        assert result["target"] == "block"
         if planned["pass_no"] == 1:
             speed = sum(detail["totals"][f"{side}_bytes"] for side in ("read", "write"))
             speed /= detail["totals"]["seconds"] * 1e6
-            assert figure["value"] == pytest.approx(speed, rel=1e-6)
+            assert result["value"] == pytest.approx(speed, rel=1e-6)
 
 
 def test_random_tests_make_requests_of_their_own_size(
@@ -363,9 +363,9 @@ def test_pts_saturation_shows_what_was_written_to_the_drive(
     )  # fmt: skip
     assert_steps_did_what_they_said(run, raw=True)
     assert_the_drive_was_given_that_and_no_more(run, Path(f"/sys/block/{name_of(serial)}/queue"))
-    figure = by_pass(run.document)["reduced RND4K 0:100 Q4T2 written", None]
-    assert figure["value"] * 1e9 == pytest.approx(run.sum("write_bytes"), rel=1e-9)
-    assert len(run.fio_steps()) == 3 or figure["value"] * 1e9 >= 1 << 30
+    result = by_pass(run.document)["reduced RND4K 0:100 Q4T2 written", None]
+    assert result["value"] * 1e9 == pytest.approx(run.sum("write_bytes"), rel=1e-9)
+    assert len(run.fio_steps()) == 3 or result["value"] * 1e9 >= 1 << 30
 
 
 def test_as_ssd_on_files_with_copies(bench: Bench, name_of: Callable[[str], str]) -> None:

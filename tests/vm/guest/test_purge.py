@@ -37,7 +37,7 @@ LANES = {
 }
 
 
-def figures(document: Any) -> dict[str, Any]:
+def results(document: Any) -> dict[str, Any]:
     return {item["name"]: item for item in document["results"]}
 
 
@@ -75,7 +75,7 @@ def test_an_nvme_format_erases_and_keeps_the_lba_format(
     assert (purge["rung"], purge["requested_rung"]) == ("format", "auto")
     assert "--lbaf 0" in purge["command"]
     assert "LBA format kept" in purge["tool_output"]
-    assert figures(document)["marks gone"]["value"] == 100
+    assert results(document)["marks gone"]["value"] == 100
     # QEMU has no Sanitize, and the plan has a note.
     assert any("Sanitize has no block erase" in note for note in document["plan"]["notes"])
     assert lba_format(path) == before
@@ -120,9 +120,9 @@ def test_unmap_of_scsi_debug(bench: Bench) -> None:
             "run", "erase", "--drive", code, "--erase", code, "--unlock", code, *SAMPLES
         )
         assert document["conditions"]["purge"]["rung"] == "discard"
-        counters = figures(document)["purge time"]["detail"]["counters"]
+        counters = results(document)["purge time"]["detail"]["counters"]
         assert counters["discard_bytes"] == 256 << 20
-        mark_counts = figures(document)["marks gone"]["detail"]["found"]
+        mark_counts = results(document)["marks gone"]["detail"]["found"]
         assert mark_counts == {"zeros": 200}
         assert first_data(f"/dev/{names[0]}") == {0}
 
@@ -144,10 +144,10 @@ def test_an_overwrite_over_bot_is_the_whole_drive_by_its_counters(
     document = bench.json("run", "erase", *BOT, *SAMPLES, timeout=900)
     assert document["conditions"]["purge"]["rung"] == "overwrite"
     capacity = document["drive"]["identity"]["capacity"]
-    counters = figures(document)["purge time"]["detail"]["counters"]
+    counters = results(document)["purge time"]["detail"]["counters"]
     for side in ("write_bytes", "read_bytes"):
         assert abs(counters[side] - capacity) <= 0.005 * capacity
-    assert figures(document)["marks gone"]["detail"]["found"] == {"other": 200}
+    assert results(document)["marks gone"]["detail"]["found"] == {"other": 200}
     assert "all read back and equal" in document["conditions"]["purge"]["tool_output"]
 
 
@@ -169,9 +169,9 @@ def test_a_purge_killed_in_the_middle_is_reported_and_resumed(
     document = bench.json("run", "erase", *BOT, "--param", "rung=resume", timeout=900)
     assert document["state"] == "done"
     capacity = document["drive"]["identity"]["capacity"]
-    counters = figures(document)["purge time"]["detail"]["counters"]
+    counters = results(document)["purge time"]["detail"]["counters"]
     assert counters["write_bytes"] == capacity - purge["written"]
-    assert figures(document)["marks gone"]["value"] == 100
+    assert results(document)["marks gone"]["value"] == 100
     assert bench.json("purges")["purges"] == []
 
 
@@ -222,7 +222,7 @@ def test_a_cancelled_format_is_waited_for_and_its_end_is_known(
     assert document["state"] == "cancelled"
     assert any("cannot be stopped" in event["text"] for event in document["events"])
     assert [step["state"] for step in document["steps"]] == ["done", "cancelled"]
-    assert figures(document)["purge time"]["value"] > 2.5
+    assert results(document)["purge time"]["value"] > 2.5
     assert bench.json("purges")["purges"] == []
 
 
@@ -238,7 +238,7 @@ def test_a_format_killed_in_the_middle_is_reported_and_repeated(
     assert "the drive completed the format; format it again" in purge["advice"]
     document = bench.json("run", "erase", *NVME, "--param", "rung=resume")
     assert [step["kind"] for step in document["steps"]] == ["mark", "purge", "read-back"]
-    assert figures(document)["marks gone"]["detail"]["found"] == {"zeros": 200}
+    assert results(document)["marks gone"]["detail"]["found"] == {"zeros": 200}
     assert bench.json("purges")["purges"] == []
     number = str(document["number"])
     certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)

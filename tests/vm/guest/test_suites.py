@@ -126,9 +126,9 @@ def test_raw_writes_are_incompressible_on_the_drive(
         "run", "cdm", "--drive", "BSUAS0001", "--target", "block", "--erase", "BSUAS0001", *CDM,
         "--param", "profile=demo",
     )  # fmt: skip
-    figure = by_pass(document)["SEQ1M Q8T1 write", 1]
-    assert figure["state"] == "valid", figure["reason"]
-    counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
+    result = by_pass(document)["SEQ1M Q8T1 write", 1]
+    assert result["state"] == "valid", result["reason"]
+    counters, totals = result["detail"]["counters"], result["detail"]["totals"]
     assert abs(counters["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
     data = subprocess.run(
         ["dd", f"if={node('BSUAS0001')}", "bs=1M", "count=16", "iflag=direct", "status=none"],
@@ -222,9 +222,9 @@ def test_journalled_data_is_invalid_buffered_and_no_result(
         single = [item for item in document["results"] if item["pass"] == 1]
         reasons = set()
         for way in (" write", " read"):
-            figures = [item for item in single if way in item["name"]]
-            assert figures, way
-            for item in figures:
+            results = [item for item in single if way in item["name"]]
+            assert results, way
+            for item in results:
                 assert item["state"] == "invalid", item
                 reasons.add(item["reason"].partition(":")[0])
         # A copy of another lane drops the machine's page cache: where that was just before the

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.engine.run_context import StepOutcome, Work
-from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import SPEED, Quantity
+from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Copy, CopyWithin, Fio, Skip
 
@@ -17,7 +17,7 @@ def target_of(work: Work, step: Fio | Copy | CopyWithin) -> str:
     return "block" if isinstance(step, Fio) and step.span.whole_drive else work.target.name
 
 
-def figure_of_pass(
+def result_of_pass(
     work: Work,
     step: Fio | Copy | CopyWithin,
     quantity: Quantity,
@@ -25,17 +25,17 @@ def figure_of_pass(
     unit: str,
     reason: str | None,
     detail: Mapping[str, Any],
-) -> Figure:
+) -> Result:
     """A result of one pass; invalid when there is a `reason`."""
-    return Figure(
+    return Result(
         step=step.name, test=step.test, quantity=quantity, direction=step.direction, value=value,
         unit=unit, pass_no=step.pass_no, target=target_of(work, step),
         state=Validity.INVALID if reason else Validity.VALID, reason=reason, detail=detail,
     )  # fmt: skip
 
 
-def skipped_figure(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason: str) -> Figure:
-    return Figure(
+def skipped_result(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason: str) -> Result:
+    return Result(
         step=step.name, test=step.test, quantity=SPEED, value=None, unit=unit, pass_no=pass_no,
         direction=step.direction, target=work.target.name, state=Validity.SKIPPED, reason=reason,
     )  # fmt: skip
@@ -43,5 +43,5 @@ def skipped_figure(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason
 
 def do_skip(work: Work, step: Skip) -> StepOutcome:
     """Record a test that cannot run, with its reason."""
-    figure = skipped_figure(work, step, step.unit, step.pass_no, step.reason)
-    return StepOutcome(skipped=step.reason, figures=[figure])
+    result = skipped_result(work, step, step.unit, step.pass_no, step.reason)
+    return StepOutcome(skipped=step.reason, results=[result])

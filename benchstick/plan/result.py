@@ -11,7 +11,7 @@ from benchstick.plan.states import Validity
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class Result:
     """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
     over all passes; `reason` is why it is invalid or skipped. `target` is empty in a suite's result
     over all passes that was measured on the run's own target. `detail`: the conditions and
@@ -71,9 +71,9 @@ class Figure:
         }
 
 
-def figure_of(document: Mapping[str, Any]) -> Figure:
-    """The result of a document that `Figure.to_json` returned, maybe of another bench."""
-    return Figure(
+def result_from_json(document: Mapping[str, Any]) -> Result:
+    """The result of a document that `Result.to_json` returned, maybe of another bench."""
+    return Result(
         step=document["step"],
         test=document["test"],
         quantity=quantity_of(document),
@@ -88,6 +88,6 @@ def figure_of(document: Mapping[str, Any]) -> Figure:
     )
 
 
-def by_key(figures: Iterable[Figure]) -> dict[ResultKey, Figure]:
+def by_key(results: Iterable[Result]) -> dict[ResultKey, Result]:
     """Results of one pass, or over all passes, by what finds them."""
-    return {figure.key: figure for figure in figures}
+    return {result.key: result for result in results}
