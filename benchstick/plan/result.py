@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan.quantity import FIELDS, Key, Quantity
+from benchstick.plan.quantity import FIELDS, Quantity, ResultKey
 from benchstick.plan.states import Validity
 
 
@@ -30,9 +30,9 @@ class Result:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> Key:
-        """What finds it among the results of its run and pass: test and quantity."""
-        return self.test, self.quantity
+    def key(self) -> ResultKey:
+        """What finds it among the results of its run and pass."""
+        return ResultKey(self.test, self.quantity)
 
     @property
     def is_valid(self) -> bool:
@@ -45,8 +45,8 @@ class Result:
 
     @property
     def name(self) -> str:
-        """What people read; made of test and quantity, and never taken apart again."""
-        return f"{self.test}{self.quantity.suffix}"
+        """What people read."""
+        return self.key.name
 
     def column(self, name: str) -> Any:
         """The field that a document or a table calls `name`."""

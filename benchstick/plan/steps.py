@@ -18,7 +18,7 @@ _KEYS: Mapping[str, str] = {"user_rung": "requested_rung", "number": "round"}
 _FIO_KEYS = (
     "test", "rw", "block", "depth", "threads", "size", "runtime", "pass_no", "fill", "mix",
     "counted", "latency_log", "needs", "files", "whole_drive", "compress", "write_through",
-    "series", "offset", "group", "round", "enough", "busy", "rest", "drive_state",
+    "series", "offset", "group", "round", "enough", "busy", "rest", "drive_state", "part",
 )  # fmt: skip
 
 
@@ -140,7 +140,8 @@ class Fio(Step):
 
     `test` groups the passes of one test; `pass_no` 0 is the preparing pass, which is recorded and
     not counted. `drive_state` is the state at the start of the step as the plan has changed it,
-    where that is not all of `states`.
+    where that is not all of `states`. `part` is the part of the suite that the step belongs to,
+    where the suite has several whose jobs may be the same.
     """
 
     test: str
@@ -152,6 +153,7 @@ class Fio(Step):
     pauses: Pauses = Pauses()
     recording: Recording = Recording()
     drive_state: str | None = None
+    part: str = ""
     kind: ClassVar[str] = "fio"
 
     def to_json(self) -> dict[str, Any]:
@@ -266,14 +268,20 @@ class Verify(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Skip(Step):
-    """A test that this drive or target cannot do: recorded as skipped with the reason `reason`."""
+    """A test that this drive or target cannot do: recorded as skipped with the reason `reason`.
+
+    `direction`, `part`, `block` and `set_name` are those of the step that it replaces.
+    """
 
     test: str
     reason: str
     unit: str = "MB/s"
     pass_no: int = 1
+    direction: str | None = None
+    part: str = ""
+    block: int = 0
+    set_name: str = ""
     kind: ClassVar[str] = "skip"
-    direction: ClassVar[None] = None
 
 
 @dataclass(frozen=True, kw_only=True)

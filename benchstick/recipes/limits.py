@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from benchstick.plan.quantity import key_of
 from benchstick.plan.states import LimitState, Validity
 from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
@@ -235,7 +236,7 @@ def _results(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
     for run in own:
         rows = [
             item for item in run["results"]
-            if item["name"] == limit.name and limit.unit in (None, item["unit"])
+            if key_of(item) == limit.key and limit.unit in (None, item["unit"])
         ]  # fmt: skip
         units = sorted({item["unit"] for item in rows})
         if len(units) > 1:
@@ -319,11 +320,10 @@ def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
 def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
     if sheet is None:
         raise _Unknown(codes.NO_CLAIM, "no spec sheet matches this drive")
-    result = {"name": limit.name, "unit": item.unit, "pass": None, "state": Validity.VALID,
-              "value": 0.0, "reason": None}  # fmt: skip
-    for claim in spec_sheets.beside(sheet, str(limit.suite), [result]):
-        if claim["result"] == limit.name and claim["unit"] == item.unit:
-            return float(claim["claimed"])
+    assert limit.key is not None
+    value = spec_sheets.claim_of(sheet, str(limit.suite), limit.key, item.unit)
+    if value is not None:
+        return value
     raise _Unknown(codes.NO_CLAIM, f"the spec sheet of {sheet.name} has no {limit.name}")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchstick.plan.quantity import ResultKey, key_of
 from benchstick.plan.request import RunRequest
 
 SCHEMA = "benchstick/recipe/1"
@@ -75,7 +76,8 @@ class Start:
 class Limit:
     """What a drive must meet to pass.
 
-    `kind` is `figure` (the result `name` of suite `suite`, in `unit` where given), fact (as known
+    `kind` is `figure` (the result `key` of suite `suite`, in `unit` where given; `name` is the text
+    in the recipe), fact (as known
     before the test), change (how much a fact rose from before to after it) or peak (the highest
     temperature read). `value` is the required value, or several values of a fact of which one must
     match. With `of` it is None, and `percent` of the manufacturer's specification (`claim`) or of
@@ -87,6 +89,7 @@ class Limit:
     op: str
     line: int
     suite: str | None = None
+    key: ResultKey | None = None
     unit: str | None = None
     value: Value | tuple[Value, ...] | None = None
     of: str | None = None
@@ -137,7 +140,10 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The `benchstick/recipe/1` document."""
-        return {"schema": SCHEMA, **asdict(self)}
+        limits = [
+            {**asdict(limit), "key": limit.key and limit.key.to_json()} for limit in self.limits
+        ]
+        return {"schema": SCHEMA, **asdict(self), "limits": limits}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Recipe:
@@ -162,5 +168,11 @@ class Recipe:
 
 
 def _limit(item: Mapping[str, Any]) -> Limit:
-    value = item["value"]
-    return Limit(**{**item, "value": tuple(value) if isinstance(value, list) else value})
+    value, key = item["value"], item["key"]
+    return Limit(
+        **{
+            **item,
+            "key": key and key_of(key),
+            "value": tuple(value) if isinstance(value, list) else value,
+        }
+    )

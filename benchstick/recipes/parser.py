@@ -24,6 +24,7 @@ from benchstick.recipes import model, plan_check
 from benchstick.recipes.model import After, Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.suites import presets, registry
 from benchstick.suites.reference_results import UNITS
+from benchstick.suites.result_names import result_key
 
 MOST_LIMITS = 200
 MOST_STOPS = 20
@@ -282,9 +283,9 @@ class _Reader:
             of_suite = [results for suite, results in suite_results if suite == limit.suite]
             if limit.kind != model.RESULT or None in of_suite:
                 continue
-            names = [name for results in of_suite for name in results or ()]
-            if limit.name not in names:
-                path = ("limit", index, model.RESULT)
+            keys = [key for results in of_suite for key in results or ()]
+            if limit.key not in keys:
+                path, names = ("limit", index, model.RESULT), [key.name for key in keys]
                 self._unknown(path, limit.name, names, f"result of {limit.suite}")
 
     # -- errors
@@ -449,7 +450,10 @@ class _Reader:
     def _result(
         self, path: Path, table: Mapping[str, Any], values: Mapping[str, Any], suites: Sequence[str]
     ) -> dict[str, Any]:
-        fields: dict[str, Any] = {"unit": values.get("unit")}
+        fields: dict[str, Any] = {
+            "unit": values.get("unit"),
+            "key": result_key(values[model.RESULT]),
+        }
         suite = values.get("suite")
         if "suite" not in table and len(suites) > 1:
             self._say(path, f"suite: is missing in a limit: the recipe has {', '.join(suites)}")

@@ -11,16 +11,15 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan import run_queue
-from benchstick.plan.steps import Copy, CopyWithin, Fio, Plan, Purge, ReadBack, Skip, Step
+from benchstick.plan.quantity import ResultKey
+from benchstick.plan.steps import Plan
 from benchstick.recipes.model import Entry, Match
 from benchstick.recipes.preconditions import why_no_match
 from benchstick.suites import registry
-from benchstick.suites.single_pass import PERCENTILES
+from benchstick.suites.result_names import keys_of_plan
 
 # Depends on the drive, or on the content of a folder.
 _OF_THE_DRIVE = frozenset({"rung", "purge", "set", "source"})
-# Suites whose results are those of their steps.
-_FROM_THE_PLAN = frozenset({"cdm", "das", "atto", "erase"})
 _SIZES = tuple(10**9 * count for count in (1000, 500, 64, 2000, 4000, 250, 128, 16, 8, 20000))
 _RAM = 1 << 40
 
@@ -79,12 +78,10 @@ def why_not_in_order(entries: Sequence[Entry], match: Match) -> str | None:
     return wrong
 
 
-def results(entry: Entry, match: Match) -> list[str] | None:
-    """The names of the results that the entry gives on the drives; None where the suite computes
-    more results than its plan shows."""
-    if entry.suite not in _FROM_THE_PLAN:
-        return None
-    names: dict[str, None] = {}
+def results(entry: Entry, match: Match) -> list[ResultKey] | None:
+    """The results that the entry gives on the drives; None where that depends on the actual
+    drive."""
+    keys: dict[ResultKey, None] = {}
     transports: set[str] = set()
     for drive in drives(match):
         transport = drive["transport"]["value"]
@@ -95,26 +92,8 @@ def results(entry: Entry, match: Match) -> list[str] | None:
         except BadInput:
             continue
         transports.add(transport)
-        for step in plan.steps:
-            names |= dict.fromkeys(_names(step))
-    return list(names) if transports else None
-
-
-def _names(step: Step) -> Iterator[str]:
-    """The results of a step, over all passes or of one."""
-    if isinstance(step, Fio) and step.recording.counted:
-        ends = ["", " IOPS", " latency", " latency max"]
-        yield from (f"{step.test}{end}" for end in ends)
-        yield from (f"{step.test} latency p{name}" for name in PERCENTILES)
-    elif isinstance(step, Copy | CopyWithin):
-        way = step.direction if isinstance(step, Copy) else "copy"
-        yield from (f"{step.set_name} {way}{end}" for end in ("", " time"))
-    elif isinstance(step, Skip):
-        yield step.test
-    elif isinstance(step, Purge):
-        yield from ("purge time", "overwrite write", "overwrite read")
-    elif isinstance(step, ReadBack):
-        yield "marks gone"
+        keys |= dict.fromkeys(keys_of_plan(plan))
+    return list(keys) if transports else None
 
 
 def _plan(entry: Entry, drive: dict[str, Any]) -> Plan:

@@ -73,7 +73,8 @@ def _version_1(run: Mapping[str, Any]) -> dict[str, Any]:
         {name: value for name, value in item.items() if name not in record.QUANTITY_FIELDS}
         for item in run["results"]
     ]
-    document = {**run, "schema": run_reader.OLD_RUN_SCHEMA, "results": results}
+    plan = legacy_names.without_step_fields(run["plan"])
+    document = {**run, "schema": run_reader.OLD_RUN_SCHEMA, "results": results, "plan": plan}
     return dict(legacy_names.old_keys("run", document))
 
 

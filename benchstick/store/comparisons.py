@@ -10,6 +10,7 @@ from benchstick.analysis.comparison.rank import check_numbers, compare
 from benchstick.errors import BadInput
 from benchstick.store import known_drives, reference_results, run_reader, spec_sheets
 from benchstick.store.stored_values import stored_object
+from benchstick.suites.result_names import result_key
 from benchstick.suites.spec_sheets import beside
 
 # Answered by an index alone: see migration 004.
@@ -32,7 +33,8 @@ def comparison(
     check_numbers(numbers, mark)
     labels = known_drives.labels(db)
     runs = [_run(db, number, labels) for number in numbers]
-    references = reference_results.list_references(db, runs[0]["suite"]) if with_references else []
+    rows = reference_results.list_references(db, runs[0]["suite"]) if with_references else []
+    references = [{**row, "key": result_key(row["result"])} for row in rows]
     document = compare(runs, mark=mark, references=references)
     document["models"] = []
     for run in runs:
@@ -66,8 +68,8 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
     # The label of today: it is how the operator calls the drive.
     drive["label"] = labels.get(row["drive_key"], drive.get("label"))
     results = db.execute(
-        "SELECT name, value, unit, pass, target, state, reason FROM results WHERE run = ? ORDER"
-        " BY id",
+        "SELECT test, metric, statistic, percentile, part, value, unit, pass, target, state,"
+        " reason FROM results WHERE run = ? ORDER BY id",
         (number,),
     )
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import json
 import os
 import sqlite3
 import stat
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
-from benchstick.store.legacy_names import fields_of_name, rename_in_text
+from benchstick.store.legacy_names import fields_of_name, rename_in_text, with_step_fields
 from benchstick.store.legacy_units import with_celsius
 
 FILE = "store.db"
@@ -242,6 +243,12 @@ def _apply_from(db: sqlite3.Connection, version: int) -> None:
     db.create_function("rename_keys", 2, rename_in_text, deterministic=True)
     db.create_function(
         "with_celsius", 1, lambda text: text and with_celsius(text), deterministic=True
+    )
+    db.create_function(
+        "with_step_fields",
+        1,
+        lambda text: json.dumps(with_step_fields(json.loads(text))),
+        deterministic=True,
     )
     try:
         for number in range(version, len(scripts)):

@@ -12,7 +12,7 @@ from benchstick.plan import corrupt
 from benchstick.plan.quantity import FIELDS
 from benchstick.plan.states import RequestState
 from benchstick.store.database import transaction, utc_now
-from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.legacy_names import fields_of_name, with_step_fields
 from benchstick.store.run_results import INSERT_RESULT
 from benchstick.store.stored_values import stored_object
 
@@ -159,7 +159,8 @@ def _add_row(db: sqlite3.Connection, run: Json) -> int:
         " seconds, corrupt_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["drive_key"],
-            drive["code"], drive["identity"]["model"], json.dumps(drive), json.dumps(run["plan"]),
+            drive["code"], drive["identity"]["model"], json.dumps(drive),
+            json.dumps(with_step_fields(run["plan"])),
             json.dumps(run["conditions"]),
             None if run["result"] is None else json.dumps(run["result"]),
             state, code, reason, run["created_utc"], run["ended_utc"], run["seconds"],

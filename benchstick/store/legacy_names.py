@@ -1,45 +1,96 @@
-"""Names that older programs stored: typed fields of results, and keys of JSON documents.
+"""Names that older programs stored: typed fields of results and steps, and keys of JSON documents.
 
-Only migrations 017 and 018 and bundles of version 1 use it.
+Only migrations 017, 018 and 020 and bundles use it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchstick.plan.quantity import Metric, Quantity, Statistic
-
-_PARTS = re.compile(
-    r"(?P<test>.*?)"
-    r"(?: (?P<words>IOPS|MB/s|latency|time|seconds|consistency|written)"
-    r"(?: (?P<statistic>mean|min|max|stdev)| p(?P<percentile>\d+(?:\.\d+)?))?"
-    r"(?: (?P<part>by second|from \d+ s|of the .*|until half|with a latency above .*))?)?"
-)
-_METRICS = {
-    "IOPS": Metric.IOPS, "MB/s": Metric.SPEED, "latency": Metric.LATENCY, "time": Metric.TIME,
-    "seconds": Metric.SECONDS, "consistency": Metric.CONSISTENCY, "written": Metric.BYTES_WRITTEN,
-}  # fmt: skip
-_BY_UNIT = {"points": Metric.SCORE, "%": Metric.SHARE, "GB": Metric.SIZE, "s": Metric.TIME}
+from benchstick.errors import BadInput
+from benchstick.plan.quantity import read_name
+from benchstick.plan.units import parse_size
 
 
 def fields_of_name(name: str, unit: str) -> dict[str, Any]:
     """`test`, `direction` and the fields of the quantity of a result, from its name and unit."""
-    match = _PARTS.fullmatch(name)
-    assert match is not None, "the test may be any text"
-    test, words = match["test"], match["words"]
-    metric = _METRICS[words] if words else _BY_UNIT.get(unit, Metric.SPEED)
-    percentile = float(match["percentile"]) if match["percentile"] else None
-    statistic = Statistic(match["statistic"]) if match["statistic"] else None
-    if percentile is not None:
-        statistic = Statistic.PERCENTILE
-    last = test.rpartition(" ")[2]
+    key = read_name(name, unit)
+    last = key.test.rpartition(" ")[2]
     direction = last if last in ("read", "write", "mix") else None
-    quantity = Quantity(metric, statistic, percentile, match["part"])
-    return {"test": test, "direction": direction, **quantity.to_json()}
+    return {"direction": direction, **key.to_json()}
+
+
+# ---- fields of steps, which migration 020 and the import of bundles add
+
+_WAYS = ("write", "read")
+# Fields of steps that the first plans have only in the step's test.
+_STEP_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "fio": {"part": ""},
+    "skip": {"direction": None, "part": "", "block": 0, "set_name": ""},
+}
+
+
+def with_step_fields(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored plan whose steps have all fields by which the suites select them."""
+    read_fields = _READERS.get(str(plan.get("suite")))
+    if read_fields is None:
+        return dict(plan)
+    steps = []
+    for step in plan["steps"]:
+        fields = _STEP_FIELDS.get(step["kind"], {})
+        is_old = bool(fields.keys() - step.keys())
+        steps.append({**step, **fields, **read_fields(step)} if is_old else step)
+    return {**plan, "steps": steps}
+
+
+def without_step_fields(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as older programs stored it: digests of bundles are over these."""
+    steps = [
+        {key: step[key] for key in step.keys() - _STEP_FIELDS.get(step["kind"], {}).keys()}
+        for step in plan["steps"]
+    ]
+    return {**plan, "steps": steps}
+
+
+def _fields_of_sweep(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `fob RND4K Q1T1 read`."""
+    first = str(step.get("test")).partition(" ")[0]
+    return {"part": first} if first in ("fob", "steady") else {}
+
+
+def _fields_of_sustained(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `part 1 of 20` and `burst after 30 s`."""
+    first = str(step.get("test")).partition(" ")[0]
+    return {"part": {"part": "fill", "burst": "burst"}.get(first, "")}
+
+
+def _fields_of_asssd(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `4K-64Thrd write`, and of the skipped `ISO copy`."""
+    head, _, last = str(step.get("test")).rpartition(" ")
+    if last in _WAYS:
+        return {"part": head} | ({"direction": last} if step["kind"] == "skip" else {})
+    return {"set_name": head} if step["kind"] == "skip" else {}
+
+
+def _fields_of_atto(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the skipped `512 B write`."""
+    head, _, last = str(step.get("test")).rpartition(" ")
+    with contextlib.suppress(BadInput):
+        if step["kind"] == "skip" and last in _WAYS:
+            return {"block": parse_size(head, "size"), "direction": last}
+    return {}
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "sweep": _fields_of_sweep,
+    "sustained": _fields_of_sustained,
+    "asssd": _fields_of_asssd,
+    "atto": _fields_of_atto,
+}
 
 
 # ---- keys of JSON documents, which migration 018 and the import of bundles of version 1 rename

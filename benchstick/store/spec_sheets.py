@@ -89,8 +89,8 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
         ]
         number = max((number for number in numbers if number is not None), default=None)
         results = db.execute(
-            "SELECT name, value, unit, pass, state, reason FROM results"
-            " WHERE run = ? AND pass IS NULL ORDER BY id",
+            "SELECT test, metric, statistic, percentile, part, value, unit, pass, state, reason"
+            " FROM results WHERE run = ? AND pass IS NULL ORDER BY id",
             (number,),
         ).fetchall()
         for claim in spec_sheets.beside(sheet, suite, results):

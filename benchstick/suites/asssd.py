@@ -9,7 +9,7 @@ compression curve, the order, and number and sizes of the files that are copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from benchstick.errors import BadInput
 from benchstick.plan import fileset
 from benchstick.plan.fileset import COPY_NAMES, FileSet
 from benchstick.plan.params import Param, size, text, whole
+from benchstick.plan.quantity import ResultKey
 from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     TO,
@@ -94,6 +95,11 @@ class AsSsd:
             steps=unique_names(_steps(request, wish)),
             notes=tuple(_notes(request, wish)),
         )
+
+    def result_keys(self, plan: Plan) -> Iterable[ResultKey]:
+        """The scores, where the tests for them are in the plan."""
+        has_scores = any(isinstance(step, Fio) and step.part == SEQ for step in plan.steps)
+        return asssd_result.SCORES.values() if has_scores else ()
 
     def result(
         self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
@@ -254,11 +260,12 @@ def _benchmark(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         yield Idle(name=f"idle before {test}", seconds=wish.interval, temperature=True)
         if test == SEQ:
             for way in ("write", "read"):
-                yield _moved(request, f"{SEQ} {way}", way, 16 * MIB, wish.size, speed)
+                yield _moved(request, SEQ, way, 16 * MIB, wish.size, speed)
         elif test != ACCESS and wish.small > 4 * KIB:
             for way in ("write", "read"):
+                label = f"{test} {way}"
                 reason = f"the drive's logical block is {binary_text(wish.small)}"
-                yield Skip(name=f"{test} {way}", test=f"{test} {way}", reason=reason)
+                yield Skip(name=label, test=label, reason=reason, direction=way, part=test)
         elif test == RANDOM:
             for way in ("write", "read"):
                 yield _random(request, wish, RANDOM, way, 4 * KIB, wish.size, few)
@@ -300,6 +307,7 @@ def _random(
         job=Job(rw=f"rand{way}", block=block, depth=1, threads=files, runtime=seconds or None),
         span=Span(size=span, files=files, whole_drive=whole),
         pass_no=1,
+        part=test,
     )
 
 
@@ -309,16 +317,17 @@ def _moved(
 ) -> Fio:  # fmt: skip
     """`count` bytes once, in order, one I/O at a time."""
     return Fio(
-        name=test,
+        name=f"{test} {way}",
         seconds=count / speed,
         bytes_written=count if way == "write" else 0,
         bytes_read=count if way == "read" else 0,
         destroys=request.target == "block" and way == "write",
-        test=test,
+        test=f"{test} {way}",
         job=Job(rw=way, block=block, depth=1, threads=1, runtime=None),
         span=Span(size=count),
         pass_no=1,
         data=Data(compress=compress),
+        part=test,
     )
 
 
@@ -327,14 +336,14 @@ def _compression(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     yield Idle(name="idle before the compression curve", seconds=wish.interval, temperature=True)
     for share in SHARES:
         for way in ("write", "read"):
-            label = f"{share_name(share)} {way}"
-            yield _moved(request, label, way, MIB, wish.size, speed, share)
+            yield _moved(request, share_name(share), way, MIB, wish.size, speed, share)
 
 
 def _copies(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     if not wish.sets:
         for name in COPY_NAMES:
-            yield Skip(name=f"{name} copy", test=f"{name} copy", reason=_NO_FILES)
+            label = f"{name} copy"
+            yield Skip(name=label, test=label, reason=_NO_FILES, set_name=name)
         return
     speed = assumed_speed(request.drive)
     yield Empty(name="empty the target", seconds=1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.plan.quantity import SCORE, SPEED, TIME
+from benchstick.plan.quantity import SCORE, SPEED, TIME, ResultKey
 from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
-from benchstick.plan.steps import CopyWithin, Plan, Skip
+from benchstick.plan.steps import CopyWithin, Fio, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
 from benchstick.suites.interface import SuiteResult, over_all_passes
@@ -29,6 +29,9 @@ SCORED = (SEQ, RANDOM, THREADS64)
 TESTS = (*SCORED, ACCESS)
 # Percent of the data that compress, in the curve.
 SHARES = tuple(range(0, 101, 10))
+# The scores by their name in the document.
+SCORES = {name: ResultKey(f"Score {name}", SCORE) for name in (*WAYS, "total")}
+Labels = Mapping[tuple[str, str | None], str]
 
 
 def share_name(share: int) -> str:
@@ -64,12 +67,13 @@ def result(
     small_flag: str | None,
 ) -> SuiteResult:
     """The suite's result; `small_flag` is the note of the result of the small writes."""
-    tests = list(_test_rows(results, small_flag))
+    labels = _labels(plan)
+    tests = list(_test_rows(labels, results, small_flag))
     points = _scores(tests)
-    curve = list(_curve_rows(results))
+    curve = list(_curve_rows(labels, results))
     copies = [row for name in _copied(plan) if (row := _copy_row(name, results))]
     cells = [
-        (f"{row['test']} {way}", row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
+        (labels[row["test"], way], row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
     ]
     overall = [item for label, outcome in cells for item in results_of(label, outcome)]
     overall += [item for name, score in points.items() for item in _score_result(name, score)]
@@ -91,10 +95,19 @@ def result(
 def _copied(plan: Plan) -> list[str]:
     """The copies of the plan, those that it skips included."""
     return [
-        f"{step.set_name} copy" if isinstance(step, CopyWithin) else step.test
+        step.test
         for step in plan.steps
-        if isinstance(step, CopyWithin) or (isinstance(step, Skip) and step.test.endswith(" copy"))
+        if isinstance(step, CopyWithin) or (isinstance(step, Skip) and step.set_name)
     ]
+
+
+def _labels(plan: Plan) -> Labels:
+    """The test of each row and direction of the window and of the curve."""
+    return {
+        (step.part, step.direction): step.test
+        for step in plan.steps
+        if isinstance(step, Fio | Skip) and step.part
+    }
 
 
 def _mib(outcome: Cell | None) -> float | None:
@@ -104,20 +117,23 @@ def _mib(outcome: Cell | None) -> float | None:
     )
 
 
-def _test_rows(results: Sequence[Result], small_flag: str | None) -> Iterator[dict[str, Any]]:
+def _test_rows(
+    labels: Labels, results: Sequence[Result], small_flag: str | None
+) -> Iterator[dict[str, Any]]:
     for test in TESTS:
-        read = cell(f"{test} read", results)
-        write = cell(f"{test} write", results, small_flag if test == ACCESS else None)
+        read = cell(labels.get((test, "read")), results)
+        flag = small_flag if test == ACCESS else None
+        write = cell(labels.get((test, "write")), results, flag)
         if read or write:
             yield {"test": test, "read": read, "write": write}
 
 
-def _curve_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def _curve_rows(labels: Labels, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     for share in SHARES:
-        label = share_name(share)
-        read, write = cell(f"{label} read", results), cell(f"{label} write", results)
+        test = share_name(share)
+        read, write = (cell(labels.get((test, way)), results) for way in WAYS)
         if read or write:
-            yield {"test": label, "percent": share, "read": read, "write": write}
+            yield {"test": test, "percent": share, "read": read, "write": write}
 
 
 def _scores(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -158,7 +174,7 @@ def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
 def _score_result(name: str, score: Mapping[str, Any]) -> list[Result]:
     return over_all_passes(
         "Score",
-        [(f"Score {name}", SCORE, score["value"], "points", {})],
+        [(*SCORES[name], score["value"], "points", {})],
         score["state"],
         score["reason"],
         name if name in WAYS else None,
@@ -167,7 +183,7 @@ def _score_result(name: str, score: Mapping[str, Any]) -> list[Result]:
 
 def _copy_row(name: str, results: Sequence[Result]) -> dict[str, Any] | None:
     by_key = {one.key: one for one in results if one.pass_no is not None}
-    speed, took = by_key.get((name, SPEED)), by_key.get((name, TIME))
+    speed, took = by_key.get(ResultKey(name, SPEED)), by_key.get(ResultKey(name, TIME))
     if speed is None:
         return None
     valid = speed.state == Validity.VALID

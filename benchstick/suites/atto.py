@@ -95,7 +95,8 @@ class Atto:
     ) -> SuiteResult:
         """The table and charts over the I/O size, and the best of each way."""
         rows = list(_rows(plan, results, drive))
-        cells = [(f"{row['name']} {way}", row[way]) for row in rows for way in WAYS if row[way]]
+        labels = _labels(plan)
+        cells = [(labels[row["bytes"], way], row[way]) for row in rows for way in WAYS if row[way]]
         table = _table(rows)
         document = {
             "headline": _headline(rows),
@@ -288,7 +289,7 @@ def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
     label = f"{binary_text(block)} {way}"
     reason = wish.impossible(block)
     if reason:
-        return Skip(name=label, test=label, reason=reason)
+        return Skip(name=label, test=label, reason=reason, direction=way, block=block)
     iops = _IOPS_BOT if request.fact("transport") == "usb-bot" else _IOPS
     speed = min(assumed_speed(request.drive), float(iops * block))
     byte_count = int(speed * wish.time) if wish.time else wish.moved(block)
@@ -313,18 +314,26 @@ def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
     )
 
 
+def _labels(plan: Plan) -> dict[tuple[int, str | None], str]:
+    """The test of each I/O size and way, in the order of the plan."""
+    return {
+        (step.job.block if isinstance(step, Fio) else step.block, step.direction): step.test
+        for step in plan.steps
+        if isinstance(step, Skip) or (isinstance(step, Fio) and step.recording.counted)
+    }
+
+
 def _rows(
     plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """One row for each I/O size that was started, in the order of the plan."""
     physical = int((drive.get("physical_sector") or {}).get("value") or LEAST)
-    labels = [step.test for step in plan.steps if isinstance(step, Fio | Skip)]
-    for name in dict.fromkeys(label.rpartition(" ")[0] for label in labels if label != "layout"):
-        block = parse_size(name, "size")
-        write = cell(f"{name} write", results, read_modify_write(block, physical))
-        read = cell(f"{name} read", results)
+    labels = _labels(plan)
+    for block in dict.fromkeys(block for block, _ in labels):
+        write = cell(labels[block, "write"], results, read_modify_write(block, physical))
+        read = cell(labels[block, "read"], results)
         if write or read:
-            yield {"name": name, "bytes": block, "write": write, "read": read}
+            yield {"name": binary_text(block), "bytes": block, "write": write, "read": read}
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -116,6 +116,7 @@ def timed(
     mix: int = 0,
     series: bool = False,
     state: str | None = None,
+    part: str = "",
 ) -> Fio:
     """One timed test at random over the span. `direction` is read, write or mix (`mix` % reads)."""
     byte_count = seconds * random_rate(request.drive, block, depth)
@@ -139,6 +140,7 @@ def timed(
         pass_no=1,
         recording=Recording(series=series),
         drive_state=state,
+        part=part,
     )
 
 

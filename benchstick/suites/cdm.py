@@ -65,6 +65,10 @@ class Test:
         """`SEQ1M Q8T1`, as CrystalDiskMark writes it."""
         return f"{self.pattern} Q{self.queue}T{self.threads}"
 
+    def label(self, direction: str) -> str:
+        """The test in one direction, as steps and results have it: `SEQ1M Q8T1 read`."""
+        return f"{self.name} {direction}"
+
 
 SEQ1M_Q8, SEQ1M_Q1 = Test(False, MIB, 8, 1), Test(False, MIB, 1, 1)
 SEQ128K_Q32 = Test(False, 128 * KIB, 32, 1)
@@ -262,7 +266,7 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         )
     for direction in wish.directions:
         for test in wish.tests:
-            label = f"{test.name} {direction}"
+            label = test.label(direction)
             yield Idle(name=f"idle before {label}", seconds=wish.interval, temperature=True)
             for number in range(wish.passes + 1):
                 yield _pass(request, wish, test, direction, number, speed)
@@ -272,7 +276,7 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
 def _pass(
     request: PlanRequest, wish: _Wish, test: Test, direction: str, number: int, speed: float
 ) -> Fio:
-    label = f"{test.name} {direction}"
+    label = test.label(direction)
     byte_count = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
     write_share = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
     pattern = {"read": "read", "write": "write", "mix": "rw"}[direction]

@@ -111,12 +111,13 @@ class Das:
         """The mean of the passes for each set and direction, with each pass."""
         overall: list[Result] = []
         rows: list[dict[str, Any]] = []
-        for item in plan.sets:
-            for direction in ("write", "read"):
-                row = _set_row(item, direction, results)
-                if row is not None:
-                    rows.append(row)
-                    overall += _overall(row, results)
+        sets = {item["name"]: item for item in plan.sets}
+        copies = [step for step in plan.steps if isinstance(step, Copy) and step.pass_no == 1]
+        for step in copies:
+            row = _set_row(sets[step.set_name], step, results)
+            if row is not None:
+                rows.append(row)
+                overall += _overall(row, step)
         document = {
             "headline": _headline(rows),
             "sets": rows,
@@ -233,11 +234,10 @@ def _pass(request: PlanRequest, item: FileSet, number: int) -> Iterator[Step]:
 
 
 def _set_row(
-    item: Mapping[str, Any], direction: str, results: Sequence[Result]
+    item: Mapping[str, Any], step: Copy, results: Sequence[Result]
 ) -> dict[str, Any] | None:
-    label = f"{item['name']} {direction}"
-    speeds = [one for one in results if one.key == (label, SPEED) and one.pass_no is not None]
-    times = {one.pass_no: one for one in results if one.key == (label, TIME)}
+    speeds = [one for one in results if one.key == (step.test, SPEED) and one.pass_no is not None]
+    times = {one.pass_no: one for one in results if one.key == (step.test, TIME)}
     if not speeds:
         return None
     passes: list[dict[str, Any]] = [
@@ -253,7 +253,7 @@ def _set_row(
     valid = [row for row in passes if row["state"] == Validity.VALID and row["mbps"] is not None]
     return {
         "set": item["name"],
-        "direction": direction,
+        "direction": step.direction,
         "bytes": item["bytes"],
         "files": item["files"],
         "folders": item["folders"],
@@ -266,22 +266,21 @@ def _set_row(
     }
 
 
-def _overall(row: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Result]:
-    label = f"{row['set']} {row['direction']}"
+def _overall(row: Mapping[str, Any], step: Copy) -> Iterator[Result]:
     bad = next((item for item in row["passes"] if item["state"] != Validity.VALID), None)
     state, reason = Validity.VALID, row["reason"]
     if row["mbps"] is None and bad is not None:
         state, reason = bad["state"], bad["reason"]
     detail = {key: row[key] for key in ("bytes", "files", "folders", "scale", "stdev", "passes")}
     yield from over_all_passes(
-        label,
+        step.test,
         [
-            (label, SPEED, row["mbps"], "MB/s", detail),
-            (label, TIME, row["seconds"], "s", detail),
+            (step.test, SPEED, row["mbps"], "MB/s", detail),
+            (step.test, TIME, row["seconds"], "s", detail),
         ],
         state,
         reason,
-        row["direction"],
+        step.direction,
     )
 
 

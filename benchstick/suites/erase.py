@@ -17,7 +17,7 @@ from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, whole
-from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME
+from benchstick.plan.quantity import MARKS_SHARE, PURGE_TIME
 from benchstick.plan.result import Result
 from benchstick.plan.states import SanitizeState, Validity, Verdict
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
@@ -166,7 +166,7 @@ class Erase(RawDrive):
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
         by_key = {item.key: item for item in results}
-        duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
+        duration, proof = by_key.get(PURGE_TIME), by_key.get(MARKS_SHARE)
         is_proved = proof is not None and proof.state == Validity.VALID
         verdict = Verdict.INCONCLUSIVE
         if proof is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from benchstick.analysis.change_points import SampleLike
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, Value
-from benchstick.plan.quantity import Quantity
+from benchstick.plan.quantity import Quantity, ResultKey
 from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
@@ -116,6 +116,14 @@ class RecordSuite(Protocol):
         record: Recorded,
     ) -> SuiteResult:
         """As `Suite.result`, with the record."""
+
+
+@runtime_checkable
+class ComputingSuite(Protocol):
+    """A suite with results of its own: other tests or quantities than its steps have."""
+
+    def result_keys(self, plan: Plan) -> Iterable[ResultKey]:
+        """Their keys. A recipe may have limits of these and of the results of the steps."""
 
 
 @runtime_checkable

@@ -14,8 +14,10 @@ from benchstick.analysis.series import scaled
 from benchstick.plan.quantity import (
     IOPS_BY_SECOND,
     LATENCY_BY_SECOND,
+    TIME_UNTIL_HALF,
     Metric,
     Quantity,
+    ResultKey,
     Statistic,
 )
 from benchstick.plan.result import Result
@@ -36,8 +38,8 @@ _STATISTICS: Mapping[str, tuple[Statistic, float | None]] = {
     "p1": (Statistic.PERCENTILE, 1.0),
     "stdev": (Statistic.STDEV, None),
 }
-HALF = Quantity(Metric.TIME, part="until half")
 CONSISTENCY = Quantity(Metric.CONSISTENCY, part=LAST_PART)
+SECONDS_ABOVE = Quantity(Metric.SECONDS, part=f"with a latency above {GOOD_LATENCY_US // 1000} ms")
 # (part of the summary, its name, seconds it needs, its statistics)
 _PARTS = (
     ("all", None, 1, ("mean", "min", "p1")),
@@ -57,12 +59,8 @@ class BySecond:
     @staticmethod
     def of(step: Fio, results: Sequence[Result]) -> BySecond:
         """Those of `step` among the results of a run."""
-        by_key = {item.key: item for item in results if item.step == step.name}
-        return BySecond(
-            step,
-            by_key.get((step.test, IOPS_BY_SECOND)),
-            by_key.get((step.test, LATENCY_BY_SECOND)),
-        )
+        by_quantity = {item.quantity: item for item in results if item.step == step.name}
+        return BySecond(step, by_quantity.get(IOPS_BY_SECOND), by_quantity.get(LATENCY_BY_SECOND))
 
     @property
     def unit(self) -> str:
@@ -96,11 +94,15 @@ class BySecond:
         yield self._iops_result(CONSISTENCY, last.get("consistency"), "mean/stdev", last, LAST)
         yield self._half(summary)
         if self.latency is not None and "above" in self.latency.detail:
-            part = f"with a latency above {GOOD_LATENCY_US // 1000} ms"
             above = self.latency.detail["above"]
-            quantity = Quantity(Metric.SECONDS, part=part)
             state, reason = self.latency.state, self.latency.reason
-            yield self._result(quantity, above, "s", {}, state, reason)
+            yield self._result(SECONDS_ABOVE, above, "s", {}, state, reason)
+
+    def result_keys(self) -> Iterator[ResultKey]:
+        """The keys of `results` of a run that is long enough for all."""
+        rates = [self.quantity(name, where) for _, where, _, names in _PARTS for name in names]
+        for quantity in (*rates, CONSISTENCY, TIME_UNTIL_HALF, SECONDS_ABOVE):
+            yield ResultKey(self.step.test, quantity)
 
     def quantity(self, statistic: str, part: str | None = None) -> Quantity:
         """A statistic of the rate by second, as the summaries name it."""
@@ -144,7 +146,7 @@ class BySecond:
     def _half(self, summary: Mapping[str, Any]) -> Result:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
-        result = self._iops_result(HALF, summary["half_after"], "s", detail, 2 * FIRST)
+        result = self._iops_result(TIME_UNTIL_HALF, summary["half_after"], "s", detail, 2 * FIRST)
         if result.state == Validity.SKIPPED and seconds >= 2 * FIRST:
             # A drive that never fell to half is a valid result.
             return replace(result, state=Validity.VALID, reason=f"never in {seconds} s")

@@ -17,8 +17,7 @@ from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_methods import AUTO, NONE
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, Value, choice
-from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME
-from benchstick.plan.quantity import PURGE as PURGE_TEST
+from benchstick.plan.quantity import MARKS_SHARE, PURGE_TIME
 from benchstick.plan.result import Result
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Plan, Purge, Step, unique_names
@@ -128,9 +127,9 @@ def state_told(plan: Plan, results: Sequence[Result]) -> str:
     if not rungs:
         return plan.state_after(None)
     by_key = {item.key: item for item in results}
-    if (PURGE_TEST, TIME) not in by_key:
+    if PURGE_TIME not in by_key:
         return plan.state_after(None)
-    state, proof = sanitize_methods.state_after(rungs[0]), by_key.get((MARKS_GONE, SHARE))
+    state, proof = sanitize_methods.state_after(rungs[0]), by_key.get(MARKS_SHARE)
     if proof is not None and proof.state != Validity.VALID:
         state = sanitize_methods.not_proved(state, str(proof.reason))
     return plan.state_after(state)

@@ -19,6 +19,7 @@ from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
 from benchstick.plan.params import AUTO, Param, choice, or_auto, size, whole, wholes
+from benchstick.plan.quantity import ResultKey
 from benchstick.plan.result import Result
 from benchstick.plan.steps import (
     Fio,
@@ -121,6 +122,9 @@ class Pts(RawDrive):
     def over(self, plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
         """Steady state by the rule, or, for WSAT, all required bytes are written."""
         return pts_result.over(plan, step, results)
+
+    def result_keys(self, plan: Plan) -> Iterator[ResultKey]:
+        return pts_result.result_keys(plan)
 
     def result(
         self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]

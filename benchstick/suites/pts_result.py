@@ -25,6 +25,7 @@ from benchstick.plan.quantity import (
     SPEED,
     Metric,
     Quantity,
+    ResultKey,
 )
 from benchstick.plan.result import Result
 from benchstick.plan.states import SteadyStatus, Validity
@@ -46,6 +47,7 @@ _TRACKED = {
     "hir": (IOPS, "IOPS", 0),
 }
 _TABLE_ROWS = 24
+_WRITTEN_BYTES = Quantity(Metric.BYTES_WRITTEN)
 _IOPS_FIRST = Quantity(Metric.IOPS, part="of the first round")
 _IOPS_LAST = Quantity(Metric.IOPS, part=f"of the last {WINDOW} rounds")
 
@@ -135,6 +137,14 @@ def written_of(group: Group, by_pass: ByPass) -> list[int]:
         written_bytes += int((detail.get("totals") or {}).get("write_bytes") or 0)
         totals.append(written_bytes)
     return totals
+
+
+def result_keys(plan: Plan) -> Iterator[ResultKey]:
+    """The results of write saturation that its rounds do not have."""
+    if plan.params["test"] == "wsat":
+        for group in groups_of(plan, ()):
+            for quantity in (_WRITTEN_BYTES, _IOPS_FIRST, _IOPS_LAST):
+                yield ResultKey(group.tracked.test, quantity)
 
 
 def over(plan: Plan, step: Fio, results: Sequence[Result]) -> str | None:
@@ -437,7 +447,7 @@ def _wsat_results(group: Group, by_pass: ByPass, deviations: str | None) -> list
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (test, Quantity(Metric.BYTES_WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, _WRITTEN_BYTES, totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
         (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.
@@ -488,7 +498,11 @@ def _waits(plan: Plan, group: Group, by_pass: ByPass) -> Iterator[dict[str, Any]
     with the steady state."""
     first, last = group.window
     base = mean([value for value in group.values[first - 1 : last] if value is not None])
-    steps = [step for step in plan.steps if isinstance(step, Fio) and ", " in step.test]
+    steps = [
+        step
+        for step in plan.steps
+        if isinstance(step, Fio) and step.job.runtime is not None and not step.round.number
+    ]
     for waiting, without in zip(steps[::2], steps[1::2], strict=True):
         if (waiting.test, SPEED, 1) not in by_pass and (without.test, SPEED, 1) not in by_pass:
             return

@@ -12,6 +12,7 @@ from benchstick.plan.quantity import (
     LATENCY_MAX,
     SPEED,
     Quantity,
+    ResultKey,
     latency_percentile,
 )
 from benchstick.plan.result import Result
@@ -39,21 +40,22 @@ def read_modify_write(block: int, physical: int) -> str | None:
     )
 
 
-def cell(label: str, results: Sequence[Result], flag: str | None = None) -> dict[str, Any] | None:
-    """The values of test `label`; None when it was not started.
+def cell(
+    label: str | None, results: Sequence[Result], flag: str | None = None
+) -> dict[str, Any] | None:
+    """The values of test `label`; None when it was not started, or is not in the plan.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
     None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
     this note, or the reason of another `state`.
     """
     by_key = {item.key: item for item in results if item.pass_no is not None}
-    speed = by_key.get((label, SPEED))
-    if speed is None:
+    if label is None or (speed := by_key.get(ResultKey(label, SPEED))) is None:
         return None
     valid = speed.state == Validity.VALID
 
     def value(quantity: Quantity) -> float | None:
-        result = by_key.get((label, quantity))
+        result = by_key.get(ResultKey(label, quantity))
         return None if result is None or not valid else result.value
 
     totals = speed.detail.get("totals") or {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from benchstick.analysis.comparison.rank import better
 from benchstick.errors import BadInput
+from benchstick.plan.quantity import IOPS, SPEED, ResultKey, key_of
 from benchstick.plan.states import Validity
 from benchstick.plan.tabular_input import (
     checked_number,
@@ -21,32 +23,37 @@ from benchstick.plan.tabular_input import (
     wrong,
 )
 from benchstick.plan.units import parse_size
-from benchstick.suites import registry
+from benchstick.suites import cdm, registry
 from benchstick.suites.reference_results import OLD_NAMES, UNITS
+from benchstick.suites.result_names import result_key
 
 MOST_CLAIMS = 100
 # 1 TB is 1000.2 GB on one drive and 1000.0 on another.
 _NEAR = 0.03
 _CLAIM_FIELDS = ("suite", "result", "value", "unit")
-_Q32 = ("RND4K Q32T16", "RND4K Q32T1")
+_Q32 = (cdm.RND4K_Q32T16, cdm.RND4K_Q32)
 # The specifications on every manufacturer's page: the cdm results to compare with, of which the
 # first that a run has is used, and their unit.
-PLAIN: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "seq_read_mbps": (("SEQ1M Q8T1 read",), "MB/s"),
-    "seq_write_mbps": (("SEQ1M Q8T1 write",), "MB/s"),
-    "rand_read_iops": (tuple(f"{test} read IOPS" for test in _Q32), "IOPS"),
-    "rand_write_iops": (tuple(f"{test} write IOPS" for test in _Q32), "IOPS"),
+PLAIN: Mapping[str, tuple[tuple[ResultKey, ...], str]] = {
+    "seq_read_mbps": ((ResultKey(cdm.SEQ1M_Q8.label("read"), SPEED),), "MB/s"),
+    "seq_write_mbps": ((ResultKey(cdm.SEQ1M_Q8.label("write"), SPEED),), "MB/s"),
+    "rand_read_iops": (tuple(ResultKey(test.label("read"), IOPS) for test in _Q32), "IOPS"),
+    "rand_write_iops": (tuple(ResultKey(test.label("write"), IOPS) for test in _Q32), "IOPS"),
 }
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One specification of a suite's result, in the suite's unit."""
+    """One specification of a suite's result, in the suite's unit. `result` is its name."""
 
     suite: str
     result: str
     value: float
     unit: str
+
+    @functools.cached_property
+    def key(self) -> ResultKey:
+        return result_key(self.result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,39 +244,45 @@ def suites_of(sheet: Sheet) -> list[str]:
 def beside(
     sheet: Sheet, suite: str, results: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Each specification of a suite's results, compared with a run: `result`, `unit`, `claim`,
-    `value` (None with the reason in `reason`), `percent` of the specification, `better`."""
-    by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
+    """Each specification of a suite's results, compared with a run: `result`, `unit`, `claimed`,
+    `measured` (None with the reason in `reason`), `percent` of the specification, `better`."""
+    by_key: dict[tuple[ResultKey, str], Mapping[str, Any]] = {}
     for item in results:
         if item["pass"] is None:
-            by_name.setdefault((item["name"], item["unit"]), item)
-    for names, unit, claim in _claimed(sheet, suite):
-        name = next((name for name in names if (name, unit) in by_name), names[0])
-        result = by_name.get((name, unit))
-        value: float | None = None
+            by_key.setdefault((key_of(item), item["unit"]), item)
+    for keys, unit, claimed in _claimed(sheet, suite):
+        key = next((key for key in keys if (key, unit) in by_key), keys[0])
+        result = by_key.get((key, unit))
+        measured: float | None = None
         reason: str | None = "not measured in this run"
         if result is not None:
             good = result["state"] == Validity.VALID and result["value"] is not None
-            value, reason = (result["value"], None) if good else (None, str(result["reason"]))
+            measured, reason = (result["value"], None) if good else (None, str(result["reason"]))
         yield {
             "suite": suite,
-            "result": name,
+            "result": key.name,
             "unit": unit,
-            "better": better(unit, name),
-            "claimed": claim,
-            "measured": value,
-            "percent": None if value is None else round(100 * value / claim, 1),
+            "better": better(unit, key.quantity),
+            "claimed": claimed,
+            "measured": measured,
+            "percent": None if measured is None else round(100 * measured / claimed, 1),
             "reason": reason,
         }
 
 
-def _claimed(sheet: Sheet, suite: str) -> Iterator[tuple[tuple[str, ...], str, float]]:
-    """(names of the result, unit, value) of each specification."""
-    if suite == "cdm":
-        for key, (names, unit) in PLAIN.items():
-            value = getattr(sheet, key)
+def claim_of(sheet: Sheet, suite: str, key: ResultKey, unit: str | None) -> float | None:
+    """What the manufacturer claims of a result; None where the sheet does not have it."""
+    claims = _claimed(sheet, suite)
+    return next((value for keys, of, value in claims if key in keys and of == unit), None)
+
+
+def _claimed(sheet: Sheet, suite: str) -> Iterator[tuple[tuple[ResultKey, ...], str, float]]:
+    """(keys of the result, unit, value) of each specification."""
+    if suite == cdm.Cdm.name:
+        for name, (keys, unit) in PLAIN.items():
+            value = getattr(sheet, name)
             if value is not None:
-                yield names, unit, value
+                yield keys, unit, value
     for claim in sheet.claims:
         if claim.suite == suite:
-            yield (claim.result,), claim.unit, claim.value
+            yield (claim.key,), claim.unit, claim.value

@@ -21,7 +21,7 @@ from benchstick.analysis.idle_recovery import Burst, IdleRecovery, judge_recover
 from benchstick.analysis.slowdowns import SlowDowns, find_slow_downs
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, text, whole
-from benchstick.plan.quantity import SHARE, SIZE, SPEED
+from benchstick.plan.quantity import SHARE, SIZE, SPEED, ResultKey
 from benchstick.plan.result import Result
 from benchstick.plan.states import KneeState, RecoveryState, SlowDownState, Validity
 from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step
@@ -45,6 +45,8 @@ LEAST_SPAN = 64 * MIB
 # Idle seconds before the bursts (our choice).
 RECOVERY = (30, 300, 1800)
 LONGEST_IDLE = 24 * 3600
+# Parts of the plan: the fill, and the bursts after idle times.
+FILL, BURST = "fill", "burst"
 
 
 class Sustained(RawDrive):
@@ -68,6 +70,9 @@ class Sustained(RawDrive):
         wish, start = _Wish.of(request), precondition.beginning(request)
         return start.plan(self.name, request, _steps(request, wish), wish.notes(start))
 
+    def result_keys(self, plan: Plan) -> tuple[ResultKey, ...]:
+        return RESULT_KEYS
+
     def result(
         self, plan: Plan, results: Sequence[Result], drive: Mapping[str, Any]
     ) -> SuiteResult:
@@ -88,7 +93,7 @@ class Sustained(RawDrive):
         slow = find_slow_downs(series, record.temperatures, ends_whole=True)
         folding = find_folding(series, knees, slow)
         recovery = _recovery(plan, results, knees)
-        overall = _overall(parts, len(_parts(plan)), knees, slow)
+        overall = _overall(parts, len(_writes(plan, FILL)), knees, slow)
         document = {
             "headline": _headline(overall),
             "tables": [_table(parts)],
@@ -108,6 +113,27 @@ class Sustained(RawDrive):
 # Tests over the whole fill.
 SUSTAINED, KNEE = "sustained write", "cache knee"
 BEFORE_KNEE, AFTER_KNEE = "before the knee", "after the knee"
+_MEAN, _SLOWEST = ResultKey(SUSTAINED, SPEED), ResultKey("slowest part", SPEED)
+_DEEPEST = ResultKey("deepest slow-down", SHARE)
+# Limits can be set for so many knees.
+_MOST_KNEES = 9
+
+
+def _knee_results(number: int) -> tuple[ResultKey, ResultKey, ResultKey]:
+    """Of a knee (from 1 on): where it is, and the speeds before and after it."""
+    of = "" if number == 1 else f" {number}"
+    return (
+        ResultKey(f"{KNEE}{of}", SIZE),
+        ResultKey(f"{BEFORE_KNEE}{of}", SPEED),
+        ResultKey(f"{AFTER_KNEE}{of}", SPEED),
+    )
+
+
+# The results over the whole fill.
+RESULT_KEYS = (
+    _MEAN, _SLOWEST, _DEEPEST,
+    *(key for number in range(1, _MOST_KNEES + 1) for key in _knee_results(number)),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -220,7 +246,8 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         rest = duration_text(seconds)
         yield Idle(name=f"rest for {rest}", seconds=seconds, temperature=True)
         state = f"written once in this run, in order, over {size_text(wish.span)}"
-        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), drive_state=state)
+        burst = _write(wish, f"burst after {rest}", 0, wish.burst, speed)
+        yield replace(burst, part=BURST, drive_state=state)
 
 
 def _write(wish: _Wish, label: str, offset: int, byte_count: int, speed: float) -> Fio:
@@ -233,21 +260,22 @@ def _write(wish: _Wish, label: str, offset: int, byte_count: int, speed: float) 
         job=Job(rw="write", block=wish.block, depth=wish.depth, threads=1, runtime=None),
         span=Span(size=byte_count, offset=offset),
         pass_no=1,
+        part=FILL,
     )
 
 
-def _parts(plan: Plan) -> dict[int, Fio]:
-    """The steps of the fill, in order, by their index in the plan."""
+def _writes(plan: Plan, part: str) -> dict[int, Fio]:
+    """The steps of the fill, or the bursts, in order, by their index in the plan."""
     return {
         index: step
         for index, step in enumerate(plan.steps)
-        if isinstance(step, Fio) and step.name.startswith("part ")
+        if isinstance(step, Fio) and step.part == part
     }
 
 
 def _part_results(plan: Plan, results: Sequence[Result]) -> list[Result]:
     """The result in MB/s of each part written so far."""
-    keys = {(step.test, SPEED) for step in _parts(plan).values()}
+    keys = {(step.test, SPEED) for step in _writes(plan, FILL).values()}
     return [item for item in results if item.key in keys and item.pass_no is not None]
 
 
@@ -266,7 +294,7 @@ def fill_series(
     groups = _by_part(plan, samples)
     intervals: list[Interval] = []
     offset = 0
-    for index, step in _parts(plan).items():
+    for index, step in _writes(plan, FILL).items():
         part = groups[index]
         intervals += of_writing(part, seconds.get(step.test), offset)
         offset += sum(sample.write_bytes for sample in part)
@@ -279,9 +307,8 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
     A sample names the step in which it ended, or after which. That may be the pause after its part:
     a part of less than a second often has no other sample.
     """
-    parts = list(_parts(plan))
-    bursts = [at for at, step in enumerate(plan.steps) if step.name.startswith("burst ")]
-    end = min(bursts, default=len(plan.steps))
+    parts = list(_writes(plan, FILL))
+    end = min(_writes(plan, BURST), default=len(plan.steps))
     groups: dict[int, list[SampleLike]] = {index: [] for index in parts}
     current = -1
     for sample in samples:
@@ -293,26 +320,24 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
 
 
 def _recovery(plan: Plan, results: Sequence[Result], knees: CacheKnees) -> IdleRecovery | None:
-    """How much came back; None when the plan has no bursts."""
+    """How much came back; None when the plan has no bursts. The step before each one is its idle
+    time."""
     by_key = {item.key: item for item in results if item.pass_no is not None}
-    bursts, is_planned = [], False
-    for rest, step in zip(plan.steps, plan.steps[1:], strict=False):
-        if not step.name.startswith("burst "):
-            continue
-        is_planned = True
-        result = by_key.get((step.name, SPEED))
+    steps, bursts = _writes(plan, BURST), []
+    for index, step in steps.items():
+        result = by_key.get(ResultKey(step.test, SPEED))
         if result is None:
             continue
         totals = result.detail.get("totals") or {}
         bursts.append(
             Burst(
-                rest.seconds,
+                plan.steps[index - 1].seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
                 None if result.state == Validity.VALID else str(result.reason),
             )
         )
-    if not is_planned:
+    if not steps:
         return None
     return judge_recovery(
         bursts,
@@ -339,20 +364,20 @@ def _overall(
     seconds = sum(item.detail["totals"]["seconds"] for item in valid)
     speeds = [item.value for item in valid if item.value is not None]
     rows: list[Row] = [
-        (SUSTAINED, SPEED, byte_count / seconds / 1e6 if seconds else None, "MB/s",
+        (*_MEAN, byte_count / seconds / 1e6 if seconds else None, "MB/s",
          {"bytes": byte_count, "seconds": seconds, "parts": speeds}),
-        ("slowest part", SPEED, min(speeds, default=None), "MB/s", {}),
+        (*_SLOWEST, min(speeds, default=None), "MB/s", {}),
     ]  # fmt: skip
     for number, knee in enumerate(knees.knees, 1):
-        of = "" if number == 1 else f" {number}"
+        at, before, after = _knee_results(number)
         rows += [
-            (f"{KNEE}{of}", SIZE, knee.at_gb, "GB", knee.to_json()),
-            (f"{BEFORE_KNEE}{of}", SPEED, knee.before_mbps, "MB/s", {}),
-            (f"{AFTER_KNEE}{of}", SPEED, knee.after_mbps, "MB/s", {}),
+            (*at, knee.at_gb, "GB", knee.to_json()),
+            (*before, knee.before_mbps, "MB/s", {}),
+            (*after, knee.after_mbps, "MB/s", {}),
         ]
     if slow.slow_downs:
         deepest = max(item.depth for item in slow.slow_downs)
-        rows.append(("deepest slow-down", SHARE, 100 * deepest, "%", slow.to_json()))
+        rows.append((*_DEEPEST, 100 * deepest, "%", slow.to_json()))
     return over_all_passes(SUSTAINED, rows, state, reason, "write")
 
 

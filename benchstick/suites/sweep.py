@@ -38,7 +38,7 @@ DEPTHS = "1,2,4,8,16,32,64,128,256"
 SOAK_DEPTH = 32
 # Defaults: times filled and seconds of random writes before the steady state, percent of reads.
 FILLS, SOAK, MIX = 2, 6 * 3600, "70"
-BOTH = "both"
+FOB, STEADY, BOTH = "fob", "steady", "both"
 # Results over all passes of a depth, by what follows the test's name.
 _KINDS = (
     (IOPS, "IOPS"), (SPEED, "MB/s"), (LATENCY, "us"), (latency_percentile(99.9), "us"),
@@ -53,7 +53,7 @@ class Sweep(RawDrive):
     title = "Queue depth sweep"
     summary = "4K random read, 70/30 and write at queue depths 1 to 256, as found or steady."
     params: tuple[Param, ...] = (
-        choice("state", ("fob", "steady", BOTH), "fob",
+        choice("state", (FOB, STEADY, BOTH), FOB,
                "fob: without preconditioning; steady: filled, then written at random for hours; "
                "both: one after the other, in the same charts"),
         choice("only", ("all", "read"), "all", "read: no mix and no writes"),
@@ -84,7 +84,7 @@ class Sweep(RawDrive):
         rows = [
             row
             for step in plan.steps
-            if isinstance(step, Fio) and _direction(step) is not None and not step.recording.series
+            if isinstance(step, Fio) and step.job.runtime is not None and not step.recording.series
             if (row := _row(step, results, drive)) is not None
         ]
         overall = [item for row in rows for item in _overall(row, _state(plan, row, results))]
@@ -130,7 +130,7 @@ class _Wish:
     @staticmethod
     def of(request: PlanRequest) -> _Wish:
         params = request.params
-        steady = params["state"] != "fob"
+        steady = params["state"] != FOB
         for name, default in (("fills", FILLS), ("soak", SOAK)):
             if not steady and params[name] != default:
                 raise BadInput(f"{name}: only with state=steady or state=both", field=name)
@@ -159,7 +159,7 @@ class _Wish:
     def state_texts(self) -> Iterator[str]:
         """The drive's state by the suite's own work: for the part before preconditioning, then for
         the steady one."""
-        if self.state_asked != "steady":
+        if self.state_asked != STEADY:
             yield block_device.NOT_MADE
         if self.fills:
             yield block_device.filled_text(self.fills, self.span, self.capacity)
@@ -167,7 +167,7 @@ class _Wish:
             yield block_device.soak_text(self.block, SOAK_DEPTH, self.soak)
 
     def notes(self, request: PlanRequest, start: precondition.Beginning) -> Iterator[str]:
-        if self.state_asked != "steady" and not start.fresh:
+        if self.state_asked != STEADY and not start.fresh:
             yield "fob is recorded as found: the drive was not purged first"
         if not self.fills or self.state_asked == BOTH:
             of = "fob reads" if self.state_asked == BOTH else "reads"
@@ -189,9 +189,9 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     both = wish.state_asked == BOTH
-    if wish.state_asked != "steady":
+    if wish.state_asked != STEADY:
         yield from _depth_steps(
-            request, wish, "fob " if both else "", state=block_device.NOT_MADE if both else None
+            request, wish, FOB if both else "", state=block_device.NOT_MADE if both else None
         )
     if wish.fills:
         yield from block_device.fills(request, wish.span, wish.fills)
@@ -213,18 +213,19 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
             ),
         )
         yield Idle(name="idle after preconditioning", seconds=0, temperature=True)
-    if wish.state_asked != "fob":
+    if wish.state_asked != FOB:
         steady = "; ".join(item for item in wish.state_texts() if item != block_device.NOT_MADE)
         yield from _depth_steps(
-            request, wish, "steady " if both else "", state=steady if both else None
+            request, wish, STEADY if both else "", state=steady if both else None
         )
 
 
 def _depth_steps(
-    request: PlanRequest, wish: _Wish, label: str, *, state: str | None
+    request: PlanRequest, wish: _Wish, part: str, *, state: str | None
 ) -> Iterator[Step]:
-    """All depths of each direction; `label` distinguishes them from those of another state, and
-    `state` is that state."""
+    """All depths of each direction; in a run with both states `part` is one of them, and `state`
+    describes it."""
+    label = f"{part} " if part else ""
     for direction in wish.directions:
         for depth in wish.depths:
             yield block_device.timed(
@@ -237,52 +238,39 @@ def _depth_steps(
                 seconds=wish.time,
                 mix=wish.mix,
                 state=state,
+                part=part,
             )
         yield Idle(name=f"idle after {label}{direction}", seconds=0, temperature=True)
-
-
-def _part(test: str) -> str | None:
-    """`fob` or `steady` of a test in a run with both; None in a run with one."""
-    first = test.split(" ", 1)[0]
-    return first if first in ("fob", "steady") else None
 
 
 def _state(plan: Plan, row: Mapping[str, Any], results: Sequence[Result]) -> str:
     """The drive's state in which the row was measured."""
     start_state, *states = plan.states
-    if row["part"] == "fob":
+    if row["part"] == FOB:
         states = [block_device.NOT_MADE]
-    elif row["part"] == "steady":
+    elif row["part"] == STEADY:
         states.remove(block_device.NOT_MADE)
     return precondition.state_told(replace(plan, states=(start_state, *states)), results)
 
 
-def _direction(step: Fio) -> str | None:
-    """read, mix or write of a step of the sweep itself; None of filling."""
-    last = step.test.rsplit(" ", 1)[-1]
-    return last if step.job.runtime is not None and last in ORDER else None
-
-
 def _row(step: Fio, results: Sequence[Result], drive: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was measured at one depth; None before it was."""
-    by_key = {item.key: item for item in results if item.step == step.name}
-    speed = by_key.get((step.test, SPEED))
+    by_quantity = {item.quantity: item for item in results if item.step == step.name}
+    speed = by_quantity.get(SPEED)
     if speed is None:
         return None
     depth = block_device.device_depth(drive)
     return {
         "test": step.test,
-        "direction": _direction(step),
-        "part": _part(step.test),
+        "direction": step.direction,
+        "part": step.part or None,
         "depth": step.job.depth,
         "drive_depth": depth,
         "waits_in_kernel": waits_in_kernel(step.job.depth, depth),
         "inflight": speed.detail.get("inflight_median"),
         "state": speed.state,
         "reason": speed.reason,
-        "values": {
-            kind: by_key[step.test, kind].value for kind, _ in _KINDS if (step.test, kind) in by_key
-        },
+        "values": {kind: by_quantity[kind].value for kind, _ in _KINDS if kind in by_quantity},
     }
 
 

@@ -11,6 +11,8 @@ from benchstick.analysis.comparison.overlay import MOST_POINTS, overlaid, reduce
 from benchstick.analysis.comparison.rank import MOST_RUNS, compare, labels_of
 from benchstick.errors import BadInput
 from benchstick.suites.charts import axis, chart, curve, line, mark
+from benchstick.suites.result_names import result_key
+from tests.results import document as document_of
 
 Json = dict[str, Any]
 
@@ -18,8 +20,10 @@ Json = dict[str, Any]
 def result(
     name: str, value: float | None, unit: str = "MB/s", pass_no: int | None = None, **more: Any
 ) -> Json:
-    return {"name": name, "value": value, "unit": unit, "pass": pass_no, "target": "file on exfat",
-            "state": "valid", "reason": None, **more}  # fmt: skip
+    return document_of(
+        {"name": name, "value": value, "unit": unit, "pass": pass_no, "target": "file on exfat",
+         "state": "valid", "reason": None, **more}
+    )  # fmt: skip
 
 
 def run(number: int, *results: Json, model: str = "", **more: Any) -> Json:
@@ -50,15 +54,15 @@ def rows(document: Json, name: str) -> list[tuple[Any, ...]]:
 def test_higher_is_better_for_speeds_and_lower_for_times() -> None:
     document = compare(
         [
-            run(number, *(result(unit, value, unit) for unit in
-                          ("MB/s", "IOPS", "points", "us", "ms", "s", "GB")))
+            run(number, *(result(name, value, name.removesuffix(" time")) for name in
+                          ("MB/s", "IOPS", "points", "us", "ms", "s time", "GB")))
             for number, value in ((1, 20.0), (2, 30.0), (3, 10.0))
         ]
     )  # fmt: skip
     for unit in ("MB/s", "IOPS", "points"):
         assert rows(document, unit) == [(1, 2, 30.0), (2, 1, 20.0), (3, 3, 10.0)]
-    for unit in ("us", "ms", "s"):
-        assert rows(document, unit) == [(1, 3, 10.0), (2, 1, 20.0), (3, 2, 30.0)]
+    for name in ("us", "ms", "s time"):
+        assert rows(document, name) == [(1, 3, 10.0), (2, 1, 20.0), (3, 2, 30.0)]
     # Neither direction is better for GB: in the order named, without a rank.
     assert rows(document, "GB") == [(None, 1, 20.0), (None, 2, 30.0), (None, 3, 10.0)]
 
@@ -221,7 +225,7 @@ def test_hostile_names_become_one_short_line_and_stay_distinct() -> None:
 
 
 def test_references_are_listed_without_a_rank() -> None:
-    reference = {"id": 7, "drive": "T7", "suite": "cdm", "result": "A", "value": 15.0,
+    reference = {"id": 7, "drive": "T7", "suite": "cdm", "key": result_key("A"), "value": 15.0,
                  "unit": "MB/s", "source": "a review"}  # fmt: skip
     document = compare(
         [run(1, result("A", 10.0)), run(2, result("A", 20.0))],

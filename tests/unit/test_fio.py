@@ -189,5 +189,6 @@ def test_the_json_of_a_step_has_all_fields_side_by_side() -> None:
         "counted": False, "latency_log": True, "needs": ("c",), "files": 11, "whole_drive": True,
         "compress": 12, "write_through": True, "series": True, "offset": 13, "group": "d",
         "round": 14, "enough": 15, "busy": 1.0, "rest": 2.0, "drive_state": "e",
+        "part": "f",
     }  # fmt: skip
     assert json.dumps(step_from_json(document).to_json()) == json.dumps(document)

@@ -22,6 +22,7 @@ from benchstick.suites.spec_sheets import (
     read,
     suites_of,
 )
+from tests.results import document as document_of
 
 TOML = """# A maker's page.
 model = "Crucial X9 Pro*"
@@ -115,8 +116,10 @@ def test_a_gb_costs_what_it_costs() -> None:
 
 
 def result(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
-            "reason": None, **more}  # fmt: skip
+    return document_of(
+        {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
+         "reason": None, **more}
+    )  # fmt: skip
 
 
 def test_specs_are_compared_with_the_results_of_their_suite() -> None:

@@ -15,6 +15,7 @@ import pytest
 from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.plan import run_queue
+from benchstick.plan.quantity import IOPS, MARKS_SHARE, SCORE, SIZE, SPEED, ResultKey
 from benchstick.plan.recipe_names import MOST_BYTES
 from benchstick.plan.units import parse_duration
 from benchstick.qa import recipe_library
@@ -127,11 +128,14 @@ def test_a_recipe_is_read_unchanged() -> None:
               line=25, params={}),
     )  # fmt: skip
     assert recipe.limits == (
-        Limit(kind="figure", name="SEQ1M Q8T1 read", suite="cdm", op=">=", value=400.0,
+        Limit(kind="figure", name="SEQ1M Q8T1 read", key=ResultKey("SEQ1M Q8T1 read", SPEED),
+              suite="cdm", op=">=", value=400.0,
               unit="MB/s", line=30),
-        Limit(kind="figure", name="SEQ1M Q8T1 write", suite="cdm", op="~", of="claim",
+        Limit(kind="figure", name="SEQ1M Q8T1 write", key=ResultKey("SEQ1M Q8T1 write", SPEED),
+              suite="cdm", op="~", of="claim",
               percent=100.0, within=5.0, line=37),
-        Limit(kind="figure", name="Home write", suite="das", op=">=", of="run 12", percent=90.0,
+        Limit(kind="figure", name="Home write", key=ResultKey("Home write", SPEED),
+              suite="das", op=">=", of="run 12", percent=90.0,
               line=44),
         Limit(kind="fact", name="transport", op="==", value=("usb-uas", "nvme"), line=51),
         Limit(kind="change", name="wear", op="<=", value=0.0, line=56),
@@ -312,6 +316,10 @@ def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
         ("das", "Hom write", "is Home write meant?"),
         ("erase", "x", "there are purge time, overwrite write, overwrite read, marks gone"),
         ("atto", "64 KiB read IOPSS", "is 64 KiB read IOPS meant?"),
+        ("sustained", "sustained wrote", "is sustained write meant?"),
+        ("asssd", "Score totl", "is Score total meant?"),
+        ("sweep", "RND4K Q3T1 read", "no such result of sweep"),
+        ("consistency", "RND4K Q32T1 write IOPS p1 from 1300 s", "from 1400 s meant?"),
     ],
 )
 def test_a_result_that_the_suite_does_not_have_is_reported(
@@ -323,8 +331,29 @@ def test_a_result_that_the_suite_does_not_have_is_reported(
     assert expected in message
 
 
-def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
-    text = '[[suite]]\nname = "sustained"\n[[limit]]\nfigure = "x"\nop = ">="\nvalue = 1\n'
+@pytest.mark.parametrize(
+    ("suite", "name", "key"),
+    [
+        ("sustained", "cache knee", ResultKey("cache knee", SIZE)),
+        ("sustained", "marks gone", MARKS_SHARE),
+        ("asssd", "Score total", ResultKey("Score total", SCORE)),
+        ("sweep", "RND4K Q32T1 read IOPS", ResultKey("RND4K Q32T1 read", IOPS)),
+    ],
+)
+def test_the_name_of_a_limit_is_read_into_a_key_that_goes_with_the_recipe(
+    suite: str, name: str, key: ResultKey
+) -> None:
+    text = f'[[suite]]\nname = "{suite}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
+    recipe = read(text.encode(), "my.toml")
+    assert (recipe.limits[0].name, recipe.limits[0].key) == (name, key)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+
+
+def test_results_that_depend_on_the_drive_are_not_judged_before() -> None:
+    text = (
+        '[[suite]]\nname = "erase"\nparams = { rung = "sanitize-crypto" }\n'
+        '[[limit]]\nfigure = "x"\nop = ">="\nvalue = 1\n'
+    )
     assert read(text.encode(), "my.toml").limits[0].name == "x"
 
 

@@ -21,6 +21,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
 from benchstick.suites import spec_sheets
+from tests.results import document as document_of
 
 Json = dict[str, Any]
 NOTHING = '[[limit]]\nfact = "external"\nop = "=="\nvalue = true\n'
@@ -53,9 +54,10 @@ def drive(**facts: Any) -> Json:
 
 
 def result(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
-    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
-    "reason": None,
-            **more}  # fmt: skip
+    return document_of(
+        {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
+         "reason": None, **more}
+    )  # fmt: skip
 
 
 def run(*results: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Json:

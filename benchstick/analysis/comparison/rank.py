@@ -11,6 +11,7 @@ from benchstick.analysis.comparison.conditions import differing, one_line
 from benchstick.analysis.comparison.overlay import overlaid
 from benchstick.errors import BadInput
 from benchstick.plan import corrupt
+from benchstick.plan.quantity import TIME_UNTIL_HALF, Quantity, ResultKey, Statistic, key_of
 from benchstick.plan.states import RowState, Validity
 
 SCHEMA = "benchstick/comparison/2"
@@ -21,21 +22,17 @@ _BETTER = {
     "MB/s": "higher", "IOPS": "higher", "points": "higher",
     "us": "lower", "ms": "lower", "s": "lower",
 }  # fmt: skip
-# A deviation grows with what it deviates from; the longer a drive keeps its speed, the better.
-_BETTER_BY_NAME = ((" stdev ", None), (" time until half ", "higher"))
 Json = dict[str, Any]
-Key = tuple[str, str]
+Key = tuple[ResultKey, str]
 
 
-def better(unit: str, name: str = "") -> str | None:
-    """Whether `higher` or `lower` results of this unit are better; None where that is not known.
-
-    `name` is the result's: for some results the direction of their unit is wrong.
-    """
-    for part, direction in _BETTER_BY_NAME:
-        if part in f"{name} ":
-            return direction
-    return _BETTER.get(unit)
+def better(unit: str, quantity: Quantity) -> str | None:
+    """Whether `higher` or `lower` results of this unit are better; None where that is not known."""
+    # A deviation grows with what it deviates from.
+    if quantity.statistic == Statistic.STDEV:
+        return None
+    # The longer a drive keeps its speed, the better.
+    return "higher" if quantity == TIME_UNTIL_HALF else _BETTER.get(unit)
 
 
 def compare(
@@ -47,7 +44,7 @@ def compare(
     """The `benchstick/comparison/2` document of run documents (`benchstick/run/2`) of one suite.
 
     `mark` is the number of the run on the drive under test, the first one where it is None.
-    `references` are results measured elsewhere: `id`, `drive`, `suite`, `result`, `value`, `unit`,
+    `references` are results measured elsewhere: `id`, `drive`, `suite`, `key`, `value`, `unit`,
     `source`. BadInput when the runs cannot be compared.
     """
     _check(runs, mark)
@@ -70,7 +67,7 @@ def compare(
         }
         for run in runs
     ]
-    tables = {run["number"]: _by_name(run["results"]) for run in runs}
+    tables = {run["number"]: _by_key(run["results"]) for run in runs}
     shared_keys, apart = _sorted_out(tables)
     return {
         "schema": SCHEMA,
@@ -80,7 +77,7 @@ def compare(
         "differ": differing(runs),
         "results": [_result(key, entries, tables, references) for key in shared_keys],
         "apart": [
-            {"name": name, "unit": unit, "run": number} for (name, unit), number in apart.items()
+            {"name": key.name, "unit": unit, "run": number} for (key, unit), number in apart.items()
         ],
         "charts": overlaid(
             [(run["number"], labels[run["number"]], run["result"] or {}) for run in runs]
@@ -144,11 +141,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _by_name(results: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
-    """Each result of a run by name and unit: the one over all passes, and its passes."""
+def _by_key(results: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
+    """Each result of a run by key and unit: the one over all passes, and its passes."""
     table: dict[Key, Json] = {}
     for result in results:
-        key = (str(result["name"]), str(result["unit"]))
+        key = (key_of(result), str(result["unit"]))
         entry = table.setdefault(key, {"overall": None, "passes": []})
         if result["pass"] is not None:
             entry["passes"].append(result)
@@ -180,8 +177,8 @@ def _result(
     references: Sequence[Mapping[str, Any]],
 ) -> Json:
     """One result with a row for each run and each reference, the best first."""
-    name, unit = key
-    direction = better(unit, name)
+    result, unit = key
+    direction = better(unit, result.quantity)
     rows = [
         {
             "run": item["run"], "label": item["label"], "under_test": item["under_test"],
@@ -189,13 +186,13 @@ def _result(
         }
         for item in entries
     ]  # fmt: skip
-    rows += [_reference(item) for item in references if (item["result"], item["unit"]) == key]
+    rows += [_reference(item) for item in references if (item["key"], item["unit"]) == key]
     if direction is not None:
         sign = -1 if direction == "higher" else 1
         # Python sorts stably: equal results stay in the order of the runs.
         rows.sort(key=lambda row: (0, sign * row["value"]) if _counts(row) else (1, 0.0))
         _rank(rows)
-    return {"name": name, "unit": unit, "better": direction, "rows": rows}
+    return {"name": result.name, "unit": unit, "better": direction, "rows": rows}
 
 
 def _of_run(row: Json, state: str) -> Json:

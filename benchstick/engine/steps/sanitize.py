@@ -26,7 +26,7 @@ from benchstick.engine.measure import fio
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
-from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
+from benchstick.plan.quantity import OVERWRITE, PURGE, SPEED, TIME, Quantity
 from benchstick.plan.result import Result
 from benchstick.plan.states import PurgePhase, PurgeState
 from benchstick.plan.steps import Plan, Purge
@@ -212,7 +212,7 @@ def _results(
     for way in ("write", "read"):
         speed = evidence.pop(f"{way}_speed", None)
         if speed is not None:
-            yield result(f"overwrite {way}", SPEED, speed, "MB/s")
+            yield result(OVERWRITE[way], SPEED, speed, "MB/s")
 
 
 def _version(name: str) -> str:
