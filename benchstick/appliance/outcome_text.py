@@ -30,6 +30,7 @@ _STATES = {
     RunState.INTERRUPTED: ("INTERRUPTED", NEITHER),
     RunState.REFUSED: ("REFUSED", NEITHER),
     RunState.FAILED: ("ERROR", BAD),
+    RunState.DAMAGED: ("ERROR", BAD),
 }
 
 
@@ -47,7 +48,7 @@ def ending(
 ) -> Ending:
     """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
     entry = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
-    if state == RunState.CORRUPT:
+    if state in (RunState.CORRUPT, RunState.DAMAGED):
         entry = _STATES[state]
     word, kind = entry or (state.upper(), NEITHER)
     return Ending(word, kind, reason or "")

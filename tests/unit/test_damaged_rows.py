@@ -108,8 +108,8 @@ def test_what_can_still_be_read_of_a_damaged_run_is_shown(
         assert document["schema"] == "benchstick/damaged-run/1"
         assert document["uuid"] == row["uuid"] and len(document["results"]) > 1
         assert cli.invoke(["store", "check"]) == EXIT_STORE
-        checked = capsys.readouterr().out
-        assert f"runs number {row['number']} plan_json: its JSON cannot be read" in checked
+        problems = capsys.readouterr().out
+        assert f"runs number {row['number']} plan_json: its JSON cannot be read" in problems
     assert cli.invoke(["store", "check"]) == EXIT_DONE
 
 

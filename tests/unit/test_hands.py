@@ -512,7 +512,8 @@ def test_a_request_of_the_page_is_checked_again(
                 station.handle_request(wish(drive(), **body))
         station.handle_request(wish(drive(), recipe="good", erase="S1"))
         station.tick(db, [drive()])
-    assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in requests] == [
-        ("S1", "S1", False)
-    ]
-    assert requests[0].ask.recipe == read(good.encode(), "good.toml")
+    assert [
+        (item.drive.code, item.test_request.erase, item.test_request.own_folders)
+        for item in requests
+    ] == [("S1", "S1", False)]
+    assert requests[0].test_request.recipe == read(good.encode(), "good.toml")

@@ -27,6 +27,7 @@ READS: Mapping[str, list[dict[str, Any]]] = {
     "agent_runs": [{}],
     "time_utc": [{}],
     "running": [{}],
+    "readable_run": [{"number": 1}],
     "runs": [{}, {"practice": True, "limit": 2}, {"drive": "nothing"}, {"suite": "cdm"}],
     "newest_suite": [{"practice": True}, {"practice": False}],
     "run_state": [{"number": 1}],

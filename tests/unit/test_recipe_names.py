@@ -174,7 +174,7 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
 def test_a_pinned_recipe_starts_automatically(home: Path) -> None:
     upload(home, "shop", MINE)
     requests, slot, _ = started(home, settings.pinned("shop", MINE.encode()))
-    assert [item.ask.recipe for item in requests] == [read(MINE.encode(), "shop.toml")]
+    assert [item.test_request.recipe for item in requests] == [read(MINE.encode(), "shop.toml")]
     assert slot["state"] == "testing"
 
 

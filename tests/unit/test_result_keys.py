@@ -138,9 +138,9 @@ def test_a_name_that_is_taken_apart_is_reported(source: str) -> None:
 
 
 def test_no_query_and_no_template_looks_for_a_result_by_its_name() -> None:
-    queries = re.compile(r"(FROM|UPDATE) results\b[^;]*WHERE[^;]*\bname\s*(=|LIKE|GLOB|IN)", re.I)
+    queries = re.compile(r"(FROM|UPDATE) results\b[^;"]*WHERE[^;"]*\bname\s*(=|LIKE|GLOB|IN)", re.I)
     templates = re.compile(
-        r"\b(step|figure|result|claim|item)\.(name|test)(\.(startswith|endswith|split)|\s*[=!]=\s*')"
+        r"\b(step|result|claim|item)\.(name|test)(\.(startswith|endswith|split)|\s*[=!]=\s*')"
     )
     wrong = [
         path.name
@@ -153,7 +153,7 @@ def test_no_query_and_no_template_looks_for_a_result_by_its_name() -> None:
         if templates.search(path.read_text(encoding="utf-8"))
     ]
     assert queries.search("SELECT value FROM results WHERE run = 1 AND name LIKE '% read'")
-    assert templates.search("{% if figure.name.endswith('read') %}")
+    assert templates.search("{% if result.name.endswith('read') %}")
     assert wrong == []
 
 
@@ -243,10 +243,10 @@ def test_all_results_of_recorded_runs_are_those_of_their_plans(tmp_path: Path) -
 
 def test_plans_of_older_programs_get_the_fields_of_their_steps(drive_json: Make) -> None:
     for document in plans(drive_json):
-        stored = json.loads(json.dumps(document))
-        old = without_step_fields(stored)
+        stored_plan = json.loads(json.dumps(document))
+        old = without_step_fields(stored_plan)
         assert not any("part" in step for step in old["steps"])
         read_back = plan_from_json(with_step_fields(old))
-        assert json.loads(json.dumps(read_back.to_json())) == stored
+        assert json.loads(json.dumps(read_back.to_json())) == stored_plan
         # A plan that has them stays as it is.
-        assert with_step_fields(stored) == stored
+        assert with_step_fields(stored_plan) == stored_plan

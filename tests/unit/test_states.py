@@ -1,4 +1,4 @@
-"""A state is compared with a member of its enum (`benchstick.plan.states`), never with a text."""
+"""A state is comparison with a member of its enum (`benchstick.plan.states`), never with a text."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def literal_states_of_template(source: str) -> list[tuple[int, str]]:
     """Each line of a template that compares a state with a text."""
     tree = Environment(extensions=["jinja2.ext.do"]).parse(source)
     pairs = []
-    for compared in tree.find_all(nodes.Compare):
-        if NAME.fullmatch(name_of(compared.expr)):
+    for comparison in tree.find_all(nodes.Compare):
+        if NAME.fullmatch(name_of(comparison.expr)):
             pairs += [
                 (item.lineno, str(item.value))
-                for operand in compared.ops
+                for operand in comparison.ops
                 for item in operand.find_all(nodes.Const)
                 if item.value in WORDS
             ]
