@@ -95,13 +95,13 @@ def _problem(table: str, column: str, value: bytes) -> str | None:
         return _UTF8
     if not column.endswith("_json"):
         return None
-    wanted = list if (table, column) in _LISTS else dict
+    kind = list if (table, column) in _LISTS else dict
     try:
         document = json.loads(text)
     except ValueError:
         return "its JSON cannot be read"
-    if not isinstance(document, wanted):
-        return f"its JSON is no {'list' if wanted is list else 'object'}"
+    if not isinstance(document, kind):
+        return f"its JSON is no {'list' if kind is list else 'object'}"
     return None
 
 
@@ -120,7 +120,7 @@ def recover(path: Path, copy: Path) -> list[Saved]:
             new.execute("BEGIN")
             for sql in tables.values():
                 new.execute(sql)
-            saved = [_save(db, new, table) for table in tables]
+            rows = [_save(db, new, table) for table in tables]
             for (sql,) in _rows(
                 db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
             ):
@@ -128,7 +128,7 @@ def recover(path: Path, copy: Path) -> list[Saved]:
             ((version,),) = _rows(db, "PRAGMA user_version")
             new.execute(f"PRAGMA user_version = {int(version)}")
             new.execute("COMMIT")
-            return saved
+            return rows
 
 
 def _save(db: sqlite3.Connection, new: sqlite3.Connection, table: str) -> Saved:

@@ -250,22 +250,22 @@ def beside(
     for item in results:
         if item["pass"] is None:
             by_key.setdefault((key_of(item), item["unit"]), item)
-    for keys, unit, claimed in _claimed(sheet, suite):
+    for keys, unit, claim in _claimed(sheet, suite):
         key = next((key for key in keys if (key, unit) in by_key), keys[0])
         result = by_key.get((key, unit))
-        measured: float | None = None
+        value: float | None = None
         reason: str | None = "not measured in this run"
         if result is not None:
             good = result["state"] == Validity.VALID and result["value"] is not None
-            measured, reason = (result["value"], None) if good else (None, str(result["reason"]))
+            value, reason = (result["value"], None) if good else (None, str(result["reason"]))
         yield {
             "suite": suite,
             "result": key.name,
             "unit": unit,
             "better": better(unit, key.quantity),
-            "claimed": claimed,
-            "measured": measured,
-            "percent": None if measured is None else round(100 * measured / claimed, 1),
+            "claimed": claim,
+            "measured": value,
+            "percent": None if value is None else round(100 * value / claim, 1),
             "reason": reason,
         }
 

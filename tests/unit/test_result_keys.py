@@ -138,9 +138,7 @@ def test_a_name_that_is_taken_apart_is_reported(source: str) -> None:
 
 
 def test_no_query_and_no_template_looks_for_a_result_by_its_name() -> None:
-    queries = re.compile(
-        r"(FROM|UPDATE) results\b[^;\n]*WHERE[^;\n]*\bname\s*(=|LIKE|GLOB|IN)", re.I
-    )
+    queries = re.compile(r"\bresults\b[^;\n]*WHERE[^;\n]*\bname\s*(=|LIKE|GLOB|IN)", re.I)
     templates = re.compile(
         r"\b(step|result|claim|item)\.(name|test)(\.(startswith|endswith|split)|\s*[=!]=\s*')"
     )
