@@ -15,6 +15,7 @@ import pytest
 
 from benchstick import paths
 from benchstick.agent import hotplugged
+from benchstick.plan.quantity import key_of
 from benchstick.recipes import plan_check
 from benchstick.recipes.model import Match
 from benchstick.recipes.parser import read
@@ -70,10 +71,10 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     # A file on a loop device cannot be ejected: the verdict reports it.
     assert (verdict["post_action"]["action"], verdict["post_action"]["is_done"]) == ("eject", False)
     (run,) = verdict["runs"]
-    names = {item["name"] for item in bench.json("show", str(run["number"]))["results"]}
+    keys = {key_of(item) for item in bench.json("show", str(run["number"]))["results"]}
     entry = read(Path(recipe).read_bytes(), recipe).entries[0]
     # What a recipe is checked by is what the suite gives.
-    assert names == set(plan_check.results(entry, Match()) or ())
+    assert keys == set(plan_check.results(entry, Match()) or ())
     assert bench.json("show", str(run["number"]))["uuid"] == run["uuid"]
     (row,) = csv.DictReader(files["csv"].read_text(encoding="utf-8").splitlines())
     assert (row["verdict"], row["asset"], row["exit_code"]) == ("pass", "A-17", "0")
