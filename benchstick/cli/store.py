@@ -58,10 +58,13 @@ def recover(path: Path | None, output: Path | None) -> int:
     new one. The damaged store stays as it is. Exit code 6 when rows are lost."""
     path = path or data_folder() / database.FILE
     output = output or Path(f"{path}.recovered")
-    saved = damage.recover(path, output)
+    tables = damage.recover(path, output)
     print_table(
         ("table", "rows saved", "rows lost"),
-        [(item.table, item.rows, "unknown" if item.lost is None else item.lost) for item in saved],
+        [
+            (item.table, item.rows, "unknown" if item.lost_rows is None else item.lost_rows)
+            for item in tables
+        ],
     )
     print_line(f"{output}: stop the agent and the page, then move it to {data_folder()}/store.db")
-    return EXIT_STORE if any(item.lost != 0 for item in saved) else EXIT_DONE
+    return EXIT_STORE if any(item.lost_rows != 0 for item in tables) else EXIT_DONE

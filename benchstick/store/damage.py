@@ -39,11 +39,11 @@ class Damage:
 
 @dataclass(frozen=True)
 class Saved:
-    """How many rows of a table were saved and lost; `lost` is None where nobody can count them."""
+    """The rows of a table that were saved and lost; `lost_rows` is None where nobody can count them."""
 
     table: str
     rows: int
-    lost: int | None
+    lost_rows: int | None
 
 
 def find_damage(path: Path) -> list[Damage]:

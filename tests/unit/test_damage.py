@@ -47,7 +47,7 @@ def test_a_sound_store_has_no_damage_and_is_recovered_whole(store: Path, tmp_pat
     assert (
         {item.table: item.rows for item in tables} == counts(store) == counts(tmp_path / "new.db")
     )
-    assert {item.lost for item in tables} == {0}
+    assert {item.lost_rows for item in tables} == {0}
     assert store.read_bytes() == before
     with (
         contextlib.closing(sqlite3.connect(store)) as old,
@@ -85,7 +85,7 @@ def test_a_damaged_cell_is_reported_with_its_row(
     assert (item.table, item.column, item.problem) == (table, column, problem)
     assert item.row and str(item) == f"{table} {item.row} {column}: {problem}"
     # Its other columns can be read: the row is saved.
-    assert all(item.lost == 0 for item in damage.recover(store, tmp_path / "new.db"))
+    assert all(item.lost_rows == 0 for item in damage.recover(store, tmp_path / "new.db"))
 
 
 def test_a_state_that_the_table_does_not_allow_is_reported(store: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_page_that_cannot_be_read_costs_only_its_rows(store: Path, tmp_path: P
     assert damage.find_damage(store) != []
     tables = damage.recover(store, tmp_path / "new.db")
     assert sum(item.rows for item in tables) > 0.8 * sum(whole.values())
-    assert any(item.lost != 0 for item in tables)
+    assert any(item.lost_rows != 0 for item in tables)
     assert {item.table: item.rows for item in tables} == counts(tmp_path / "new.db")
     assert not [item for item in damage.find_damage(tmp_path / "new.db") if not item.row]
 
