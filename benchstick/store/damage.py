@@ -39,7 +39,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Saved:
-    """The rows of a table that were saved and lost; `lost_rows` is None where nobody can count them."""
+    """The rows of a table that were saved, and lost: None where nobody can count them."""
 
     table: str
     rows: int
