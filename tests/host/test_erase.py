@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,7 +105,7 @@ def live(bench: Bench) -> dict[str, Any]:
 
 
 def overwriting(bench: Bench) -> subprocess.Popen[str]:
-    """An overwrite that has done a part of the drive."""
+    """An overwrite that has done a part of the drive, and recorded that it has."""
     bench.run("practice")
     process = bench.start(*bench.practice("erase", "--param", "rung=overwrite",
                                           "--param", "samples=64"))  # fmt: skip
@@ -111,7 +113,10 @@ def overwriting(bench: Bench) -> subprocess.Popen[str]:
     def a_part_is_done() -> bool:
         now = live(bench)
         assert process.poll() is None, process.communicate()
-        return now.get("name", "").startswith("purge") and (now.get("fraction") or 0) > 0.2
+        if not now.get("name", "").startswith("purge") or (now.get("fraction") or 0) <= 0.2:
+            return False
+        with contextlib.closing(sqlite3.connect(bench.home / "store.db")) as db:
+            return bool(db.execute("SELECT max(written) FROM purges").fetchone()[0])
 
     wait_for(a_part_is_done, 240)
     return process
