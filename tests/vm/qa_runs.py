@@ -34,7 +34,7 @@ WEBHOOK = 8099
 LINES = {"event_log": str(HOME / "qa.log"), "event_serial": "/dev/ttyS1"}
 RECIPE = """
 name = "Incoming"
-time_limit = "5 min"
+time_limit = "15 min"
 allow_erase = true
 erase_used = true
 
