@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import run_tests
+import vm_machine
 import vm_run
 from run_tests import BadSetting, Level, Result
 
@@ -350,3 +351,12 @@ def test_vms_that_start_together_keep_their_folders(
         for boot in [pool.submit(boots) for _ in range(8)]:
             boot.result()
     assert list(tmp_path.glob("vm-run-*")) == []
+
+
+def test_the_counters_frequency_does_not_depend_on_what_else_runs() -> None:
+    rates = [vm_machine.tsc_khz() for _ in range(3)]
+    if rates[0] is None:
+        assert rates == [None] * 3
+        return
+    known = [float(rate) for rate in rates if rate is not None]
+    assert len(known) == 3 and max(known) < 1.001 * min(known)
