@@ -358,5 +358,5 @@ def test_the_counters_frequency_does_not_depend_on_what_else_runs() -> None:
     if rates[0] is None:
         assert rates == [None] * 3
         return
-    known = [float(rate) for rate in rates if rate is not None]
-    assert len(known) == 3 and max(known) < 1.001 * min(known)
+    numbers = [float(rate) for rate in rates if rate is not None]
+    assert len(numbers) == 3 and max(numbers) < 1.001 * min(numbers)
